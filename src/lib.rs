@@ -13,3 +13,4 @@
 //! | [`face`] | the catalogue over MCP and as commands |
 
 pub mod error;
+pub mod name;
