@@ -14,3 +14,4 @@
 
 pub mod error;
 pub mod name;
+pub mod repo;

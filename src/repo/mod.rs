@@ -1,0 +1,3 @@
+//! The safe library: repositories, checkouts, check-ins, and the files in them.
+
+pub mod text;
