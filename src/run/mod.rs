@@ -1,0 +1,24 @@
+//! A run's workspace: the tests a tree declares, running them, and what their passes are good for.
+//!
+//! - [`Declared`] reads `ocx-tests.json`.
+//! - [`Command`] runs one test command and leaves no process behind ([`leash`] says how).
+//!
+//! Everything here blocks and uses threads; nothing needs an async runtime.
+
+pub mod command;
+mod declared;
+mod environment;
+pub mod leash;
+mod output;
+mod processes;
+mod snapshot;
+mod span;
+
+pub use command::{Command, Ended, Outcome};
+pub use declared::{Declared, FILE as DECLARED_FILE, Test};
+pub use environment::Environment;
+pub use leash::Leash;
+pub use output::{Count, Kept, Output};
+pub use processes::Leftover;
+pub use snapshot::{Change, How, Snapshot};
+pub use span::Span;
