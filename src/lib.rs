@@ -12,6 +12,7 @@
 //! | [`tool`] | the catalogue: a declaration per tool, one dispatcher, one answer |
 //! | [`face`] | the catalogue over MCP and as commands |
 
+pub mod engine;
 pub mod error;
 pub mod name;
 pub mod repo;
