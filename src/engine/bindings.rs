@@ -2,6 +2,248 @@
 #![allow(unsafe_code, missing_docs, clippy::pedantic, reason = "declarations made from C")]
 #![allow(dead_code, non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
 
+pub const OCX_STORED: u32 = 0;
+pub const OCX_NO_USER: u32 = 1;
+pub const OCX_NO_PARENT: u32 = 2;
+pub const OCX_WOULD_FORK: u32 = 3;
+pub const OCX_BRANCH_CLOSED: u32 = 4;
+pub const OCX_PARENT_YOUNGER: u32 = 5;
+pub const OCX_NOT_ACCEPTED: u32 = 6;
+#[repr(C)]
+#[derive(Debug)]
+pub struct OcxSession {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct OcxText {
+    pub data: *const ::core::ffi::c_char,
+    pub size: usize,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of OcxText"][::core::mem::size_of::<OcxText>() - 16usize];
+    ["Alignment of OcxText"][::core::mem::align_of::<OcxText>() - 8usize];
+    ["Offset of field: OcxText::data"][::core::mem::offset_of!(OcxText, data) - 0usize];
+    ["Offset of field: OcxText::size"][::core::mem::offset_of!(OcxText, size) - 8usize];
+};
+impl Default for OcxText {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct OcxOutcome {
+    pub left: ::core::ffi::c_int,
+    pub code: ::core::ffi::c_int,
+    pub panicked: ::core::ffi::c_int,
+    pub out_of_memory: ::core::ffi::c_int,
+    pub out: OcxText,
+    pub err: OcxText,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of OcxOutcome"][::core::mem::size_of::<OcxOutcome>() - 48usize];
+    ["Alignment of OcxOutcome"][::core::mem::align_of::<OcxOutcome>() - 8usize];
+    ["Offset of field: OcxOutcome::left"][::core::mem::offset_of!(OcxOutcome, left) - 0usize];
+    ["Offset of field: OcxOutcome::code"][::core::mem::offset_of!(OcxOutcome, code) - 4usize];
+    ["Offset of field: OcxOutcome::panicked"][::core::mem::offset_of!(OcxOutcome, panicked) - 8usize];
+    ["Offset of field: OcxOutcome::out_of_memory"]
+        [::core::mem::offset_of!(OcxOutcome, out_of_memory) - 12usize];
+    ["Offset of field: OcxOutcome::out"][::core::mem::offset_of!(OcxOutcome, out) - 16usize];
+    ["Offset of field: OcxOutcome::err"][::core::mem::offset_of!(OcxOutcome, err) - 32usize];
+};
+impl Default for OcxOutcome {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 unsafe extern "C" {
-    pub fn ocx_sqlite_version() -> ::core::ffi::c_int;
+    pub fn ocx_start() -> usize;
+}
+unsafe extern "C" {
+    pub fn ocx_session_new(max_memory: usize) -> *mut OcxSession;
+}
+unsafe extern "C" {
+    pub fn ocx_session_free(arg1: *mut OcxSession);
+}
+unsafe extern "C" {
+    pub fn ocx_session_memory(arg1: *const OcxSession) -> usize;
+}
+unsafe extern "C" {
+    pub fn ocx_session_handles(arg1: *const OcxSession) -> usize;
+}
+unsafe extern "C" {
+    pub fn ocx_set_busy_timeout_ms(arg1: ::core::ffi::c_int);
+}
+unsafe extern "C" {
+    pub fn ocx_command(
+        arg1: *mut OcxSession,
+        directory: *const ::core::ffi::c_char,
+        argc: ::core::ffi::c_int,
+        argv: *const *const ::core::ffi::c_char,
+        user: *const ::core::ffi::c_char,
+        arg2: *mut OcxOutcome,
+    );
+}
+unsafe extern "C" {
+    pub fn ocx_open_repository(
+        arg1: *mut OcxSession,
+        path: *const ::core::ffi::c_char,
+        arg2: *mut OcxOutcome,
+    );
+}
+unsafe extern "C" {
+    pub fn ocx_is_stale(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct OcxContent {
+    pub hash: *const ::core::ffi::c_char,
+    pub content: OcxText,
+    pub previous: *const ::core::ffi::c_char,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of OcxContent"][::core::mem::size_of::<OcxContent>() - 32usize];
+    ["Alignment of OcxContent"][::core::mem::align_of::<OcxContent>() - 8usize];
+    ["Offset of field: OcxContent::hash"][::core::mem::offset_of!(OcxContent, hash) - 0usize];
+    ["Offset of field: OcxContent::content"][::core::mem::offset_of!(OcxContent, content) - 8usize];
+    ["Offset of field: OcxContent::previous"][::core::mem::offset_of!(OcxContent, previous) - 24usize];
+};
+impl Default for OcxContent {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct OcxCheckIn {
+    pub user: *const ::core::ffi::c_char,
+    pub parent: *const ::core::ffi::c_char,
+    pub branch: *const ::core::ffi::c_char,
+    pub allow_fork: ::core::ffi::c_int,
+    pub contents: *const OcxContent,
+    pub content_count: usize,
+    pub manifest: OcxText,
+    pub manifest_hash: *const ::core::ffi::c_char,
+    pub is_private: ::core::ffi::c_int,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of OcxCheckIn"][::core::mem::size_of::<OcxCheckIn>() - 80usize];
+    ["Alignment of OcxCheckIn"][::core::mem::align_of::<OcxCheckIn>() - 8usize];
+    ["Offset of field: OcxCheckIn::user"][::core::mem::offset_of!(OcxCheckIn, user) - 0usize];
+    ["Offset of field: OcxCheckIn::parent"][::core::mem::offset_of!(OcxCheckIn, parent) - 8usize];
+    ["Offset of field: OcxCheckIn::branch"][::core::mem::offset_of!(OcxCheckIn, branch) - 16usize];
+    ["Offset of field: OcxCheckIn::allow_fork"][::core::mem::offset_of!(OcxCheckIn, allow_fork) - 24usize];
+    ["Offset of field: OcxCheckIn::contents"][::core::mem::offset_of!(OcxCheckIn, contents) - 32usize];
+    ["Offset of field: OcxCheckIn::content_count"]
+        [::core::mem::offset_of!(OcxCheckIn, content_count) - 40usize];
+    ["Offset of field: OcxCheckIn::manifest"][::core::mem::offset_of!(OcxCheckIn, manifest) - 48usize];
+    ["Offset of field: OcxCheckIn::manifest_hash"]
+        [::core::mem::offset_of!(OcxCheckIn, manifest_hash) - 64usize];
+    ["Offset of field: OcxCheckIn::is_private"][::core::mem::offset_of!(OcxCheckIn, is_private) - 72usize];
+};
+impl Default for OcxCheckIn {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+unsafe extern "C" {
+    pub fn ocx_check_in(arg1: *mut OcxSession, arg2: *const OcxCheckIn, arg3: *mut OcxOutcome);
+}
+pub type OcxExchange = ::core::option::Option<
+    unsafe extern "C" fn(
+        context: *mut ::core::ffi::c_void,
+        login_card: OcxText,
+        body: OcxText,
+        reply: *mut OcxText,
+    ) -> ::core::ffi::c_int,
+>;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct OcxSync {
+    pub url: *const ::core::ffi::c_char,
+    pub user: *const ::core::ffi::c_char,
+    pub password: *const ::core::ffi::c_char,
+    pub local_user: *const ::core::ffi::c_char,
+    pub push: ::core::ffi::c_int,
+    pub pull: ::core::ffi::c_int,
+    pub is_private: ::core::ffi::c_int,
+    pub unversioned: ::core::ffi::c_int,
+    pub exchange: OcxExchange,
+    pub release:
+        ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void, reply: OcxText)>,
+    pub accepted:
+        ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void) -> ::core::ffi::c_int>,
+    pub context: *mut ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of OcxSync"][::core::mem::size_of::<OcxSync>() - 80usize];
+    ["Alignment of OcxSync"][::core::mem::align_of::<OcxSync>() - 8usize];
+    ["Offset of field: OcxSync::url"][::core::mem::offset_of!(OcxSync, url) - 0usize];
+    ["Offset of field: OcxSync::user"][::core::mem::offset_of!(OcxSync, user) - 8usize];
+    ["Offset of field: OcxSync::password"][::core::mem::offset_of!(OcxSync, password) - 16usize];
+    ["Offset of field: OcxSync::local_user"][::core::mem::offset_of!(OcxSync, local_user) - 24usize];
+    ["Offset of field: OcxSync::push"][::core::mem::offset_of!(OcxSync, push) - 32usize];
+    ["Offset of field: OcxSync::pull"][::core::mem::offset_of!(OcxSync, pull) - 36usize];
+    ["Offset of field: OcxSync::is_private"][::core::mem::offset_of!(OcxSync, is_private) - 40usize];
+    ["Offset of field: OcxSync::unversioned"][::core::mem::offset_of!(OcxSync, unversioned) - 44usize];
+    ["Offset of field: OcxSync::exchange"][::core::mem::offset_of!(OcxSync, exchange) - 48usize];
+    ["Offset of field: OcxSync::release"][::core::mem::offset_of!(OcxSync, release) - 56usize];
+    ["Offset of field: OcxSync::accepted"][::core::mem::offset_of!(OcxSync, accepted) - 64usize];
+    ["Offset of field: OcxSync::context"][::core::mem::offset_of!(OcxSync, context) - 72usize];
+};
+impl Default for OcxSync {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+unsafe extern "C" {
+    pub fn ocx_sync(arg1: *mut OcxSession, arg2: *const OcxSync, arg3: *mut OcxOutcome);
+}
+unsafe extern "C" {
+    pub fn ocx_clone(
+        arg1: *mut OcxSession,
+        arg2: *const OcxSync,
+        path: *const ::core::ffi::c_char,
+        arg3: *mut OcxOutcome,
+    );
+}
+unsafe extern "C" {
+    pub fn ocx_adopt_copy(
+        arg1: *mut OcxSession,
+        path: *const ::core::ffi::c_char,
+        local_user: *const ::core::ffi::c_char,
+        arg2: *mut OcxOutcome,
+    );
+}
+unsafe extern "C" {
+    pub fn ocx_plain_main(
+        argc: ::core::ffi::c_int,
+        argv: *mut *mut ::core::ffi::c_char,
+    ) -> ::core::ffi::c_int;
 }

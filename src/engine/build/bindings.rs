@@ -42,6 +42,7 @@ fn make(plan: &Plan) -> Result<String> {
         .raw_line("//! Made by bindgen from `src/engine/c/ocx.h`; see `src/engine/build/bindings.rs`.")
         .raw_line("#![allow(unsafe_code, missing_docs, clippy::pedantic, reason = \"declarations made from C\")]")
         .raw_line("#![allow(dead_code, non_camel_case_types, non_snake_case, non_upper_case_globals, reason = \"C names\")]")
+        .derive_default(true)
         .disable_header_comment()
         .rust_edition(bindgen::RustEdition::Edition2024)
         .use_core()

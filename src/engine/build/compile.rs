@@ -2,7 +2,7 @@
 
 use super::failure::{Failure, Result};
 use super::flags;
-use super::generate::{Generated, own_plain};
+use super::generate::{Generated, compiled_file, own_plain};
 use super::isolate::Isolation;
 use super::object::{Kind, Object};
 use super::plan::Plan;
@@ -27,7 +27,7 @@ pub fn compile(plan: &Plan, generated: &Generated) -> Result<Vec<PathBuf>> {
 
 fn list(plan: &Plan, generated: &Generated, folder: &std::path::Path) -> Vec<Object> {
     let fossil = generated.files.iter().map(|name| Object {
-        from: generated.folder.join(format!("{name}.c")),
+        from: compiled_file(plan, generated, name),
         to: folder.join(format!("{name}.o")),
         flags: flags::fossil(plan, generated, name),
         kind: Kind::Fossil,

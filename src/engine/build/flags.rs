@@ -20,7 +20,10 @@ const ALL: &[&str] = &[
 
 /// What Fossil's configure would find, and what we choose.
 const FOSSIL: &[&str] = &[
-    "-w",
+    // Not -w: a function that no header declares would be called with the wrong types.
+    "-Werror=implicit-function-declaration",
+    "-Werror=incompatible-pointer-types",
+    "-Werror=int-conversion",
     "-DHAVE_STRCHRNUL",
     "-DFOSSIL_HAVE_GETPASS",
     "-DFOSSIL_OMIT_DNS",

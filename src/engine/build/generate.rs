@@ -13,6 +13,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const STAGE: &str = "generate";
+/// The folder of our own C files, and how those begin that replace functions of a file of Fossil's.
+const OWN: &str = "src/engine/c";
+const WRAP: &str = "wrap_";
 const ADVICE: &str = "Look at the message above; where a file of src/engine/c is named, mend it there.";
 
 /// Files of Fossil that are used as they are.
@@ -147,22 +150,28 @@ impl Run<'_> {
 
 /// Our C files that are modules of Fossil, in order.
 fn own_modules(plan: &Plan) -> Vec<PathBuf> {
-    own_files(plan).into_iter().filter(|path| is_module(path)).collect()
+    own_files(plan, "mod_")
 }
 
 /// Our C files that are compiled as they are, in order.
 pub fn own_plain(plan: &Plan) -> Vec<PathBuf> {
-    own_files(plan).into_iter().filter(|path| !is_module(path)).collect()
+    let special = |path: &PathBuf| own_modules(plan).contains(path) || own_files(plan, WRAP).contains(path);
+    own_files(plan, "").into_iter().filter(|path| !special(path)).collect()
 }
 
-fn own_files(plan: &Plan) -> Vec<PathBuf> {
-    let entries = fs::read_dir(plan.root.join("src/engine/c")).into_iter().flatten().flatten();
+/// The C file to compile for `name`: ours where a `wrap_x.c` includes the generated `x_.c` and
+/// replaces some of its functions, else the generated one.
+pub fn compiled_file(plan: &Plan, generated: &Generated, name: &str) -> PathBuf {
+    let wrap = format!("{WRAP}{}.c", name.trim_end_matches('_'));
+    let wrap = plan.root.join(OWN).join(wrap);
+    if wrap.is_file() { wrap } else { generated.folder.join(format!("{name}.c")) }
+}
+
+fn own_files(plan: &Plan, prefix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(plan.root.join(OWN)).into_iter().flatten().flatten();
+    let wanted = |name: &str| name.starts_with(prefix) && name.ends_with(".c");
     let mut files: Vec<_> =
-        entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "c")).collect();
+        entries.filter(|e| wanted(&e.file_name().to_string_lossy())).map(|e| e.path()).collect();
     files.sort();
     files
-}
-
-fn is_module(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("mod_"))
 }

@@ -1,6 +1,116 @@
-/* What Rust calls: the whole C surface of the engine. */
+/*
+** Everything that Rust may call.  bindings.rs is made from this file.
+**
+** A session is one state of Fossil's code: a copy of all its writable data, the
+** memory it allocated and the handles it opened.  Calls on a session run on one
+** thread, the engine thread; a call either returns or leaves (Fossil's exit), and
+** leaving never passes a Rust frame.
+*/
 #ifndef OCX_H
 #define OCX_H
-/* The number of the SQLite that Fossil's code is linked with. */
-int ocx_sqlite_version(void);
+
+#include <stddef.h>
+
+typedef struct OcxSession OcxSession;
+
+typedef struct OcxText {
+  const char *data;     /* not NUL-terminated unless said */
+  size_t size;          /* bytes */
+} OcxText;
+
+/* How a call ended. */
+typedef struct OcxOutcome {
+  int left;             /* true: Fossil called exit, abort or failed an assert */
+  int code;             /* its exit code, or the function's result */
+  int panicked;         /* true: abort or assert, not an ordinary exit */
+  int out_of_memory;    /* true: the session's memory limit was reached */
+  OcxText out;          /* standard output, valid until the next call on any session */
+  OcxText err;          /* standard error, likewise */
+} OcxOutcome;
+
+/* Takes the snapshot.  Gives the bytes of Fossil's writable data, 0 when they are
+** not plausible, in which case nothing else may be called. */
+size_t ocx_start(void);
+
+/* A pristine session whose C code may hold at most max_memory bytes; NULL: no memory. */
+OcxSession *ocx_session_new(size_t max_memory);
+
+/* Closes all that the session opened and frees all it allocated. */
+void ocx_session_free(OcxSession*);
+
+/* Bytes of memory and number of handles that the session holds. */
+size_t ocx_session_memory(const OcxSession*);
+size_t ocx_session_handles(const OcxSession*);
+
+/* Sets how long SQLite waits for a lock held elsewhere, for connections opened from now on. */
+void ocx_set_busy_timeout_ms(int);
+
+/* Runs one Fossil command in a directory; argv[0] is the command's name.  Left is the normal end. */
+void ocx_command(OcxSession*, const char *directory, int argc, const char *const *argv, const char *user,
+                 OcxOutcome*);
+
+/* Opens a repository and keeps it open. */
+void ocx_open_repository(OcxSession*, const char *path, OcxOutcome*);
+
+/* code is 1 when another connection has changed the repository since the last call here. */
+void ocx_is_stale(OcxSession*, OcxOutcome*);
+
+/* One file content that a check-in brings. */
+typedef struct OcxContent {
+  const char *hash;     /* its name: 40 or 64 hex digits, NUL-terminated */
+  OcxText content;
+  const char *previous; /* hash of the version before, which may become a delta from it; or NULL */
+} OcxContent;
+
+typedef struct OcxCheckIn {
+  const char *user;            /* login that the artifacts are received from */
+  const char *parent;          /* full hash */
+  const char *branch;          /* the branch of the new check-in */
+  int allow_fork;              /* true: a second leaf on the branch is wanted */
+  const OcxContent *contents;
+  size_t content_count;
+  OcxText manifest;
+  const char *manifest_hash;
+  int is_private;
+} OcxCheckIn;
+
+/* Refusals of ocx_check_in, in OcxOutcome.code; nothing is stored then. */
+#define OCX_STORED 0
+#define OCX_NO_USER 1          /* the user table has no such login */
+#define OCX_NO_PARENT 2        /* the parent is not a check-in here */
+#define OCX_WOULD_FORK 3       /* the parent is not a leaf of the branch, or the branch has another open leaf */
+#define OCX_BRANCH_CLOSED 4    /* the parent is a closed leaf and the branch is the same */
+#define OCX_PARENT_YOUNGER 5   /* the parent's time is not before the new check-in's */
+#define OCX_NOT_ACCEPTED 6     /* Fossil's parser does not take the manifest as a check-in */
+
+/* Stores a check-in in one transaction: contents, manifest, derived tables. */
+void ocx_check_in(OcxSession*, const OcxCheckIn*, OcxOutcome*);
+
+/* Gives 0 and a reply in *reply (released with release), or non-zero to end the sync. */
+typedef int (*OcxExchange)(void *context, OcxText login_card, OcxText body, OcxText *reply);
+
+typedef struct OcxSync {
+  const char *url;             /* without user and password */
+  const char *user;            /* login on the server, or NULL */
+  const char *password;        /* or NULL */
+  const char *local_user;      /* login that received artifacts are booked under */
+  int push, pull, is_private, unversioned;
+  OcxExchange exchange;
+  void (*release)(void *context, OcxText reply);
+  int (*accepted)(void *context);  /* asked at the end: did the server take what was sent? */
+  void *context;
+} OcxSync;
+
+/* Push and pull by Fossil's own code; code is its error count. */
+void ocx_sync(OcxSession*, const OcxSync*, OcxOutcome*);
+
+/* Clones into a new repository file; the local admin user is local_user. */
+void ocx_clone(OcxSession*, const OcxSync*, const char *path, OcxOutcome*);
+
+/* Makes a copied repository file a clone: private and shunned content goes, local_user is its admin. */
+void ocx_adopt_copy(OcxSession*, const char *path, const char *local_user, OcxOutcome*);
+
+/* The whole process becomes plain fossil; gives its exit code or does not return. */
+int ocx_plain_main(int argc, char **argv);
+
 #endif

@@ -1,0 +1,91 @@
+/*
+** What Fossil's code calls in place of libc and SQLite (see shim.h).  In library
+** mode every function here runs on the engine thread only.
+*/
+#ifndef OCX_HOST_H
+#define OCX_HOST_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <time.h>
+#include "sqlite3.h"
+
+extern int ocx_plain;                       /* true: this process is plain fossil */
+extern FILE *ocx_stdin, *ocx_stdout, *ocx_stderr;
+
+void ocx_exit(int) __attribute__((noreturn));
+void ocx_abort(void) __attribute__((noreturn));
+void ocx_assert_fail(const char*, const char*, unsigned, const char*) __attribute__((noreturn));
+int ocx_atexit(void (*)(void));
+int ocx_raise(int);
+void ocx_perror(const char*);
+
+void *ocx_malloc(size_t);
+void *ocx_calloc(size_t, size_t);
+void *ocx_realloc(void*, size_t);
+void ocx_free(void*);
+char *ocx_strdup(const char*);
+char *ocx_strndup(const char*, size_t);
+
+pid_t ocx_fork(void);
+int ocx_system(const char*);
+FILE *ocx_popen(const char*, const char*);
+int ocx_pclose(FILE*);
+pid_t ocx_wait(int*);
+pid_t ocx_waitpid(pid_t, int*, int);
+int ocx_execl(const char*, const char*, ...);
+int ocx_execv(const char*, char *const*);
+int ocx_execvp(const char*, char *const*);
+pid_t ocx_setsid(void);
+int ocx_kill(pid_t, int);
+void (*ocx_signal(int, void (*)(int)))(int);
+int ocx_sigaction(void);
+unsigned ocx_alarm(unsigned);
+int ocx_setrlimit(int, const struct rlimit*);
+int ocx_setuid(uid_t);
+int ocx_setgid(gid_t);
+int ocx_chroot(const char*);
+char *ocx_getenv(const char*);
+int ocx_setenv(const char*, const char*, int);
+int ocx_putenv(char*);
+char *ocx_getpass(const char*);
+int ocx_isatty(int);
+struct tm *ocx_localtime(const time_t*);
+struct tm *ocx_gmtime(const time_t*);
+char *ocx_setlocale(int, const char*);
+
+int ocx_open(const char*, int, ...);
+int ocx_close(int);
+FILE *ocx_fopen(const char*, const char*);
+FILE *ocx_fdopen(int, const char*);
+FILE *ocx_freopen(const char*, const char*, FILE*);
+int ocx_fclose(FILE*);
+DIR *ocx_opendir(const char*);
+int ocx_closedir(DIR*);
+int ocx_socket(int, int, int);
+int ocx_accept(int, struct sockaddr*, socklen_t*);
+int ocx_pipe(int[2]);
+int ocx_dup(int);
+int ocx_dup2(int, int);
+
+int ocx_sqlite3_open(const char*, sqlite3**);
+int ocx_sqlite3_open_v2(const char*, sqlite3**, int, const char*);
+int ocx_sqlite3_close(sqlite3*);
+int ocx_sqlite3_busy_timeout(sqlite3*, int);
+
+/* One HTTP round trip for Fossil's sync, answered by Rust.  Zero: *reply holds the
+** uncompressed reply in memory of ocx_malloc, which the caller frees. */
+int ocx_exchange(const char *login, size_t nLogin, const char *body, size_t nBody,
+                 char **reply, size_t *nReply);
+/* The login of the sync under way, or NULL.  Never stored by Fossil's code. */
+const char *ocx_sync_user(void);
+const char *ocx_sync_password(void);
+
+/* The largest artifact or reply that is expanded, in bytes. */
+#define OCX_MAX_EXPANDED 0x7fff0000u
+
+#endif

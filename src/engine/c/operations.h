@@ -1,0 +1,21 @@
+/*
+** The operations that mod_ocx.c offers to host.c.  Each runs inside run(), so it may
+** leave at any line; each takes a pointer to its arguments and gives a result code.
+*/
+#ifndef OCX_OPERATIONS_H
+#define OCX_OPERATIONS_H
+#include "ocx.h"
+
+typedef struct OcxModCommand { const char *directory; int argc; const char *const *argv; const char *user; } OcxModCommand;
+typedef struct OcxModClone { const OcxSync *sync; const char *path; } OcxModClone;
+typedef struct OcxModAdopt { const char *path, *local_user; } OcxModAdopt;
+
+int ocx_mod_command(const void*);          /* OcxModCommand */
+int ocx_mod_open_repository(const void*);  /* path */
+int ocx_mod_is_stale(const void*);
+int ocx_mod_check_in(const void*);         /* OcxCheckIn */
+int ocx_mod_sync(const void*);             /* OcxSync */
+int ocx_mod_clone(const void*);            /* OcxModClone */
+int ocx_mod_adopt_copy(const void*);       /* OcxModAdopt */
+
+#endif

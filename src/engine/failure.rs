@@ -1,0 +1,70 @@
+//! Turns the way a call into C ended into the one error.
+//!
+//! Fossil says what went wrong in words only, so the kind is read from them here and
+//! nowhere else; the words themselves are kept in the message.
+
+use super::session::Ended;
+use crate::error::{Error, Kind};
+
+/// Words of Fossil or SQLite, and the kind and advice that belong to them; the first row that fits counts.
+const WORDS: &[(&str, Kind, Option<&str>)] = &[
+    ("database is locked", Kind::Busy, Some("Another process is writing to it; call again in a moment.")),
+    ("disk is full", Kind::DiskFull, Some("Free some disk space and call again; nothing was changed.")),
+    ("disk I/O error", Kind::Io, Some("Check the disk and its free space; nothing was changed.")),
+    (
+        "malformed",
+        Kind::Corrupt,
+        Some("Restore the file from a clone, or run `ocx fossil rebuild` on a copy."),
+    ),
+    ("file is not a database", Kind::Foreign, Some("Name a Fossil repository file.")),
+    ("not a valid repository", Kind::Foreign, Some("Name a Fossil repository file.")),
+    ("repository does not exist", Kind::NotFound, Some("Check the path, or make one with `ocx init`.")),
+    ("permission denied", Kind::Denied, None),
+    ("readonly database", Kind::Denied, Some("Make the file and its folder writable.")),
+    ("no such user", Kind::NotFound, Some("Name a login of this repository.")),
+    ("unknown command", Kind::Invalid, None),
+    ("unrecognized command-line option", Kind::Invalid, None),
+    ("Usage:", Kind::Invalid, None),
+    ("already exists", Kind::Exists, Some("Name a path that does not exist yet.")),
+    ("is not empty", Kind::Exists, Some("Name an empty folder.")),
+    ("already an open tree", Kind::Exists, Some("Name a folder outside of every checkout.")),
+    ("nothing has changed", Kind::Unchanged, None),
+    ("Would fork", Kind::WouldFork, Some("Update the checkout first.")),
+    ("closed leaf", Kind::Closed, Some("Choose an open branch.")),
+    ("no such check-in", Kind::NotFound, None),
+    ("not found", Kind::NotFound, None),
+    ("cannot resolve", Kind::NotFound, None),
+    ("claims to expand", Kind::TooLarge, None),
+    ("a password is needed", Kind::LoginFailed, Some("Give the login and its password.")),
+];
+
+/// The error for a call that left Fossil's code, in the context of `what` was attempted.
+pub(super) fn error_of(what: &str, ended: &Ended) -> Error {
+    let words = words_of(ended);
+    if ended.out_of_memory {
+        return Error::new(
+            Kind::TooLarge,
+            format!("{what}: Fossil's code ran out of its memory limit: {words}"),
+        )
+        .hint("Work on smaller content, or give the engine a higher limit.");
+    }
+    if ended.panicked {
+        return Error::new(Kind::Internal, format!("{what}: Fossil's code stopped itself: {words}"))
+            .hint("Nothing was changed and other calls go on; please report these words.");
+    }
+    let row = WORDS.iter().find(|(part, ..)| words.contains(part));
+    let (kind, hint) = row.map_or((Kind::Internal, None), |&(_, kind, hint)| (kind, hint));
+    let e = Error::new(kind, format!("{what}: {words}"));
+    match hint {
+        Some(hint) => e.hint(hint),
+        None => e,
+    }
+}
+
+/// What Fossil said, on one line.
+fn words_of(ended: &Ended) -> String {
+    let said = if ended.err.trim().is_empty() { &ended.out } else { &ended.err };
+    let line =
+        said.split(['\n', '\r']).map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("; ");
+    if line.is_empty() { format!("it gave no words, exit code {}", ended.code) } else { line }
+}
