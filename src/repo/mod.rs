@@ -1,3 +1,10 @@
 //! The safe library: repositories, checkouts, check-ins, and the files in them.
 
+pub mod artifact;
+pub mod delta;
+pub mod packed;
+pub mod store;
 pub mod text;
+
+#[cfg(test)]
+pub(crate) mod plain_fossil;

@@ -1,0 +1,233 @@
+//! Artifacts by hash: their bytes, manifests and files.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, PoisonError};
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{Store, cannot_read};
+use crate::error::{Error, Kind, Result};
+use crate::name::{Hash, TreePath};
+use crate::repo::artifact::{FileCard, FileKind, Manifest};
+use crate::repo::{delta, packed};
+
+/// The most bytes that an artifact may have: SQLite and Fossil's C count in signed 32 bits.
+pub const MAX_CONTENT: usize = (1 << 31) - 1;
+
+/// How many check-ins' manifests and file lists are kept at hand.
+const CACHED: usize = 16;
+
+/// The files of a check-in, by path.
+pub type Files = BTreeMap<TreePath, FileEntry>;
+
+/// A file of a check-in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileEntry {
+    /// The content's hash.
+    pub hash: Hash,
+    /// What the file is.
+    pub kind: FileKind,
+}
+
+/// A check-in's manifest, with its file list once that was asked for.
+type Cached = (Hash, Arc<Manifest>, Option<Arc<Files>>);
+
+/// The manifests read last; the newest stands last.
+#[derive(Default)]
+pub(super) struct Cache(Vec<Cached>);
+
+impl Cache {
+    fn find(&mut self, hash: &Hash) -> Option<&mut Cached> {
+        let at = self.0.iter().position(|(known, ..)| known == hash)?;
+        let entry = self.0.remove(at);
+        self.0.push(entry);
+        self.0.last_mut()
+    }
+
+    fn keep(&mut self, hash: Hash, manifest: Arc<Manifest>) {
+        if self.find(&hash).is_none() {
+            if self.0.len() == CACHED {
+                self.0.remove(0);
+            }
+            self.0.push((hash, manifest, None));
+        }
+    }
+}
+
+impl Store {
+    /// The bytes of an artifact, checked against its hash.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when the repository does not know the artifact, or knows it without holding its
+    /// content; [`Kind::Denied`] when it is shunned; [`Kind::Corrupt`] when what is stored does not give
+    /// the hash; [`Kind::TooLarge`] over [`MAX_CONTENT`].
+    pub fn content(&self, hash: &Hash) -> Result<Vec<u8>> {
+        self.content_within(hash, MAX_CONTENT)
+    }
+
+    /// As [`content`](Self::content), for at most `max` bytes: the size is known before anything is read.
+    ///
+    /// # Errors
+    /// As [`content`](Self::content).
+    pub fn content_within(&self, hash: &Hash, max: usize) -> Result<Vec<u8>> {
+        let (rid, size) = self.blob(hash)?;
+        if size > max as u64 {
+            let what = format!("artifact `{}` has {size} bytes, more than {max}", hash.short());
+            return Err(Error::new(Kind::TooLarge, what));
+        }
+        let content = self.expand(rid).map_err(|e| {
+            Error::new(e.kind(), format!("cannot read artifact `{}`: {e}", hash.short())).caused_by(e)
+        })?;
+        if hash.names(&content) {
+            return Ok(content);
+        }
+        let what = format!("artifact `{}` is damaged: its bytes have another hash", hash.short());
+        Err(Error::new(Kind::Corrupt, what).hint("Pull the artifact anew from a clone that holds it."))
+    }
+
+    /// The number of bytes of an artifact.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] and [`Kind::Denied`] as [`content`](Self::content).
+    pub fn content_size(&self, hash: &Hash) -> Result<u64> {
+        Ok(self.blob(hash)?.1)
+    }
+
+    /// Whether the repository holds the artifact's content.
+    ///
+    /// # Errors
+    /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
+    pub fn holds(&self, hash: &Hash) -> Result<bool> {
+        match self.blob(hash) {
+            Ok((rid, _)) => Ok(chain(&self.db(), rid)?.is_some()),
+            Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Denied) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The manifest of a check-in, as it was made.
+    ///
+    /// # Errors
+    /// As [`content`](Self::content) and [`Manifest::parse`]; [`Kind::Invalid`] when the artifact is no
+    /// check-in.
+    pub fn manifest(&self, hash: &Hash) -> Result<Arc<Manifest>> {
+        if let Some((_, manifest, _)) = self.cache().find(hash) {
+            return Ok(Arc::clone(manifest));
+        }
+        let manifest = Manifest::parse(&self.content(hash)?)
+            .map_err(|e| Error::new(e.kind(), format!("artifact `{}`: {e}", hash.short())).caused_by(e))?;
+        let manifest = Arc::new(manifest);
+        self.cache().keep(*hash, Arc::clone(&manifest));
+        Ok(manifest)
+    }
+
+    /// All files of a check-in, with what a baseline manifest contributes.
+    ///
+    /// # Errors
+    /// As [`manifest`](Self::manifest); [`Kind::Invalid`] when a file's name could leave the tree.
+    pub fn files(&self, hash: &Hash) -> Result<Arc<Files>> {
+        if let Some((_, _, Some(files))) = self.cache().find(hash) {
+            return Ok(Arc::clone(files));
+        }
+        let manifest = self.manifest(hash)?;
+        let mut files = Files::new();
+        if let Some(baseline) = &manifest.baseline {
+            let baseline = self.manifest(baseline)?;
+            if baseline.baseline.is_some() {
+                let what = format!("the baseline of check-in `{}` has a baseline itself", hash.short());
+                return Err(Error::new(Kind::Corrupt, what));
+            }
+            amend(&mut files, &baseline.files)?;
+        }
+        amend(&mut files, &manifest.files)?;
+        let files = Arc::new(files);
+        if let Some((_, _, place)) = self.cache().find(hash) {
+            *place = Some(Arc::clone(&files));
+        }
+        Ok(files)
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
+        self.manifests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The row and the size of an artifact whose content is there and may be read.
+    fn blob(&self, hash: &Hash) -> Result<(i64, u64)> {
+        let sql = "SELECT rid, size, EXISTS(SELECT 1 FROM shun WHERE shun.uuid=blob.uuid) \
+                   FROM blob WHERE uuid=?1";
+        let found = self.first(sql, [hash.as_str()], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?))
+        })?;
+        match found {
+            Some((_, _, true)) => {
+                Err(Error::new(Kind::Denied, format!("artifact `{}` is shunned", hash.short())))
+            }
+            Some((rid, size, _)) if size >= 0 => Ok((rid, size.unsigned_abs())),
+            Some(_) => {
+                let what = format!("artifact `{}` is known, but its content is not here", hash.short());
+                Err(Error::new(Kind::NotFound, what).hint("Pull from a repository that holds it."))
+            }
+            None => Err(Error::new(Kind::NotFound, format!("no artifact `{}`", hash.short()))),
+        }
+    }
+
+    /// Expands a row's content along its chain of deltas, in constant stack and one read transaction.
+    fn expand(&self, rid: i64) -> Result<Vec<u8>> {
+        let db = self.db();
+        let _unchanging = db.unchecked_transaction().map_err(|e| cannot_read(&self.path, e))?;
+        let Some(mut chain) = chain(&db, rid)? else {
+            return Err(Error::new(Kind::NotFound, "a part of its content is not here"));
+        };
+        let Some(whole) = chain.pop() else { return Ok(Vec::new()) };
+        let mut content = stored(&db, whole)?;
+        while let Some(rid) = chain.pop() {
+            content = delta::apply(&content, &stored(&db, rid)?, MAX_CONTENT)?;
+        }
+        Ok(content)
+    }
+}
+
+/// The rows that give the content of `rid`, from itself to the one stored whole; nothing when one of
+/// them has no content.
+fn chain(db: &Connection, rid: i64) -> Result<Option<Vec<i64>>> {
+    let sql = "SELECT size, (SELECT srcid FROM delta WHERE delta.rid=blob.rid) FROM blob WHERE rid=?1";
+    let mut query = db.prepare_cached(sql)?;
+    let mut chain = vec![rid];
+    let mut seen = HashSet::from([rid]);
+    let mut at = rid;
+    loop {
+        let row = query.query_row([at], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)));
+        match row.optional()? {
+            None | Some((..0, _)) => return Ok(None),
+            Some((_, None)) => return Ok(Some(chain)),
+            Some((_, Some(source))) if seen.insert(source) => {
+                chain.push(source);
+                at = source;
+            }
+            Some(_) => return Err(Error::new(Kind::Corrupt, "its deltas run in a circle")),
+        }
+    }
+}
+
+/// A row's own bytes: whole content or a delta.
+fn stored(db: &Connection, rid: i64) -> Result<Vec<u8>> {
+    let mut query = db.prepare_cached("SELECT content FROM blob WHERE rid=?1")?;
+    let mut rows = query.query([rid])?;
+    let bytes = rows.next()?.map(|row| row.get_ref(0)).transpose()?;
+    match bytes {
+        Some(ValueRef::Blob(packed) | ValueRef::Text(packed)) => packed::unpack(packed, MAX_CONTENT),
+        _ => Err(Error::new(Kind::Corrupt, "a part of its content is missing")),
+    }
+}
+
+fn amend(files: &mut Files, cards: &[FileCard]) -> Result<()> {
+    for card in cards {
+        let path = TreePath::parse_stored(&card.name)?;
+        match card.hash {
+            Some(hash) => files.insert(path, FileEntry { hash, kind: card.kind }),
+            None => files.remove(&path),
+        };
+    }
+    Ok(())
+}

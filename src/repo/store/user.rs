@@ -1,0 +1,142 @@
+//! Users and what they may do, by Fossil's rules for capabilities.
+
+use super::{Store, text};
+use crate::error::{Error, Kind, Result};
+use crate::name::User;
+
+/// A user of the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserInfo {
+    /// The user's own capability letters, as stored.
+    pub caps: String,
+    /// Contact information, as stored.
+    pub info: String,
+}
+
+/// A set of effective capabilities: a letter is in it when it was given, inherited, or comes with
+/// another letter (`s` brings all that `a` does, `i` brings `o`, ...).
+///
+/// ```
+/// use ocx::repo::store::Capabilities;
+/// let caps = Capabilities::from_letters("iv4");
+/// assert!(caps.has('o') && caps.has('3') && !caps.has('a'));
+/// assert_eq!(caps.to_string(), "234iov");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Capabilities(u128);
+
+/// What comes with a letter, itself left out: the same as in Fossil's `login_set_capabilities`.
+fn comes_with(letter: char) -> &'static str {
+    match letter {
+        's' => "abcefghijklmnopqrtwz234567ACD",
+        'a' => "bcefghijklmnopqrtwz234567ACD",
+        'i' => "o",
+        'k' => "jm",
+        'w' => "rnc",
+        '6' => "5432",
+        '5' => "432",
+        '4' => "32",
+        '3' => "2",
+        _ => "",
+    }
+}
+
+impl Capabilities {
+    /// The capabilities that `letters` give by themselves; `u` and `v` stay letters.
+    #[must_use]
+    pub fn from_letters(letters: &str) -> Self {
+        let mut set = Self::default();
+        for letter in letters.chars() {
+            set.insert(letter);
+            comes_with(letter).chars().for_each(|letter| set.insert(letter));
+        }
+        set
+    }
+
+    /// Whether the capability is in the set.
+    #[must_use]
+    pub fn has(self, letter: char) -> bool {
+        letter.is_ascii_alphanumeric() && self.0 >> (letter as u32) & 1 == 1
+    }
+
+    fn insert(&mut self, letter: char) {
+        if letter.is_ascii_alphanumeric() {
+            self.0 |= 1 << (letter as u32);
+        }
+    }
+
+    fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl std::fmt::Display for Capabilities {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let order = ('0'..='9').chain('a'..='z').chain('A'..='Z');
+        order.filter(|letter| self.has(*letter)).try_for_each(|letter| write!(f, "{letter}"))
+    }
+}
+
+impl Store {
+    /// A user's record.
+    ///
+    /// # Errors
+    /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
+    pub fn user(&self, user: &User) -> Result<Option<UserInfo>> {
+        let sql = "SELECT cap, info FROM user WHERE login=?1";
+        self.first(sql, [user.as_str()], |row| Ok(UserInfo { caps: text(row, 0)?, info: text(row, 1)? }))
+    }
+
+    /// What a user may do: own letters, those of `reader` (`u`) and `developer` (`v`), and those that
+    /// everyone (`nobody`) and every login (`anonymous`) has.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when there is no such user.
+    pub fn capabilities(&self, user: &User) -> Result<Capabilities> {
+        let Some(own) = self.user(user)? else {
+            return Err(Error::new(Kind::NotFound, format!("no user `{user}`"))
+                .hint("Give a login that the repository has."));
+        };
+        let mut all = Capabilities::from_letters(&own.caps).union(self.letters("nobody")?);
+        if user.as_str() != "nobody" {
+            all = all.union(self.letters("anonymous")?);
+        }
+        // Twice, for `reader` may itself have `v` and `developer` may have `u`.
+        for _ in 0..2 {
+            for (letter, role) in [('u', "reader"), ('v', "developer")] {
+                if all.has(letter) {
+                    all = all.union(self.letters(role)?);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn letters(&self, login: &str) -> Result<Capabilities> {
+        let letters = self.first("SELECT cap FROM user WHERE login=?1", [login], |row| text(row, 0))?;
+        Ok(Capabilities::from_letters(&letters.unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_bring_what_fossil_lets_them_bring() {
+        let brings = |letters: &str| Capabilities::from_letters(letters).to_string();
+        assert_eq!(brings("w"), "cnrw");
+        assert_eq!(brings("k"), "jkm");
+        assert_eq!(brings("6"), "23456");
+        assert!(Capabilities::from_letters("s").has('a'));
+        assert!(!Capabilities::from_letters("a").has('s'));
+        assert!(!Capabilities::from_letters("s").has('y'));
+        assert!(!Capabilities::from_letters("s").has('x'));
+    }
+
+    #[test]
+    fn letters_that_are_none_are_dropped() {
+        assert_eq!(Capabilities::from_letters("!! é\0").to_string(), "");
+        assert!(!Capabilities::default().has('!'));
+    }
+}
