@@ -207,7 +207,7 @@ mod tests {
         let fossil = PlainFossil::new();
         let text: Vec<u8> =
             (0..3000_u32).flat_map(|i| format!("line {}\n", i * i % 97).into_bytes()).collect();
-        let binary: Vec<u8> = (0..20_000_u32).map(|i| (i * i >> 7) as u8).collect();
+        let binary: Vec<u8> = (0..20_000_u32).map(|i| (i * i).to_be_bytes()[2]).collect();
         let edited = [&text[..5000], b"new text\n\xff\0", &text[7000..], &text[..300]].concat();
         let empty = Vec::new();
         for (base, target) in [
