@@ -38,6 +38,15 @@ const DRAIN: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(200);
 
 /// A test command, ready to start.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use ocx::run::{Command, Leash, Outcome};
+/// let command = Command::new("cargo test | tail -5", "/home/me/checkout", Duration::from_mins(10));
+/// let (ended, _log) = command.start(&Leash::at("/usr/bin/ocx"))?.wait()?;
+/// assert_eq!(ended.outcome, Outcome::Passed, "{}", ended.tail.join("\n"));
+/// # Ok::<(), ocx::error::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Command {
     /// What the shell is given.

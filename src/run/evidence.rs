@@ -2,6 +2,17 @@
 //!
 //! The latest outcome on a tree counts: a test that passed and then failed on the same content has
 //! not passed. A run that was cancelled or lost says nothing. Time stamps of files play no part.
+//!
+//! ```
+//! use ocx::{name::Hash, run::{Declared, Outcome, evidence}};
+//! let state = rusqlite::Connection::open_in_memory()?;
+//! let declared = Declared::parse(br#"{"tests":[{"name":"unit","command":"make check"}]}"#)?;
+//! let (tested, edited) = (Hash::of(b"a tree"), Hash::of(b"another"));
+//! evidence::record(&state, &tested, &declared.tests()[0], &Outcome::Passed)?;
+//! assert!(evidence::missing(&state, &tested, &declared)?.is_empty());
+//! assert_eq!(evidence::missing(&state, &edited, &declared)?.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use rusqlite::{Connection, OptionalExtension, params};
 

@@ -16,15 +16,17 @@ pub mod leash;
 pub mod log;
 mod output;
 mod processes;
+mod report;
 mod snapshot;
 mod span;
 
 pub use command::{Command, Ended, Outcome};
 pub use declared::{Declared, FILE as DECLARED_FILE, Test};
 pub use environment::Environment;
-pub use job::{Ask, Ground, Jobs, Progress, TestReport, TestResult, Which};
+pub use job::{Ask, Ground, Jobs, Which};
 pub use leash::Leash;
 pub use output::{Count, Kept, Output};
 pub use processes::Leftover;
+pub use report::{Progress, TestReport, TestResult};
 pub use snapshot::{Change, How, Snapshot};
 pub use span::Span;

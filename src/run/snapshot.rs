@@ -5,6 +5,17 @@ use std::{collections::BTreeMap, fmt};
 use crate::name::{Hash, TreePath};
 
 /// The content of a tree: one hash over all of it, and each file's.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use ocx::{name::{Hash, TreePath}, run::Snapshot};
+/// let of = |text: &[u8]| Snapshot {
+///     tree: Hash::of(text),
+///     files: BTreeMap::from([(TreePath::parse("a.txt").unwrap(), (Hash::of(text), '-'))]),
+/// };
+/// let changes = of(b"old").changes(&of(b"new"));
+/// assert_eq!(format!("{} {}", changes[0].path, changes[0].how), "a.txt edited");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The hash over names, modes and bytes.
