@@ -2,7 +2,9 @@
 
 pub mod artifact;
 pub mod delta;
+pub mod http;
 pub mod packed;
+pub mod remote;
 pub mod store;
 pub mod text;
 

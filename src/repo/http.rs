@@ -1,0 +1,227 @@
+//! One HTTP request of Fossil's sync protocol, with a limit on everything.
+//!
+//! Cards go out and come back as they are: their meaning is the engine's business, as is the login card,
+//! which is signed over the body. It travels as the body's first line, which every server understands;
+//! the cookie that Fossil 2.28 prefers is only known to servers since 2.27. Nothing is taken from the
+//! environment: no proxy, no `.netrc`.
+
+mod failure;
+
+use std::fmt;
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ureq::http::Response;
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Body};
+
+use self::failure::Failure;
+use super::packed;
+use super::remote::{Password, Remote, Url};
+use crate::error::{Error, Kind, Result};
+
+/// How many redirects are followed in one exchange.
+const MAX_REDIRECTS: usize = 5;
+
+/// The most bytes that the head of a reply may have.
+const MAX_HEAD: usize = 64 << 10;
+
+/// How this client calls itself. Servers keep robots away by this name: no `http`, `bot` or the like.
+const USER_AGENT: &str = concat!("Fossil/2.28 (ocx ", env!("CARGO_PKG_VERSION"), ")");
+
+const COMPRESSED: &str = "application/x-fossil";
+
+/// What an exchange may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long connecting may take; 10 s by default.
+    pub connect: Duration,
+    /// How long the whole exchange may take, redirects included; 120 s by default.
+    pub whole: Duration,
+    /// How long the server may send nothing, or take nothing; 60 s by default.
+    pub stall: Duration,
+    /// How many bytes the reply may have, as sent and also expanded; 256 MiB by default.
+    pub reply_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            whole: Duration::from_mins(2),
+            stall: Duration::from_mins(1),
+            reply_bytes: 256 << 20,
+        }
+    }
+}
+
+/// A line to a server, kept open between requests; safe to share between threads.
+///
+/// ```no_run
+/// use ocx::repo::http::{Exchange, Limits};
+/// use ocx::repo::remote::Remote;
+/// let exchange = Exchange::new(&Remote::parse("http://127.0.0.1:8080/")?, Limits::default());
+/// let reply = exchange.exchange(None, b"pragma client-version 22800\n")?;
+/// assert!(reply.starts_with(b"pragma server-version"));
+/// # Ok::<(), ocx::error::Error>(())
+/// ```
+pub struct Exchange {
+    agent: Agent,
+    url: Url,
+    password: Option<Password>,
+    limits: Limits,
+    cancelled: AtomicBool,
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("url", &self.url)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Exchange {
+    /// Prepares exchanges with a server; nothing is sent yet.
+    #[must_use]
+    pub fn new(remote: &Remote, limits: Limits) -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .user_agent(USER_AGENT)
+            .max_response_header_size(MAX_HEAD)
+            .timeout_resolve(Some(limits.connect))
+            .timeout_connect(Some(limits.connect))
+            .timeout_per_read(Some(limits.stall))
+            .timeout_per_write(Some(limits.stall))
+            .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build());
+        Self {
+            agent: config.build().new_agent(),
+            url: remote.place().clone(),
+            password: remote.password().cloned(),
+            limits,
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    /// Sends the cards in `body` and gives the cards that the server answers, both uncompressed.
+    /// `login_card` is one line without its end, or nothing for an anonymous exchange.
+    ///
+    /// # Errors
+    /// - [`Kind::Unreachable`]: no connection, no trusted TLS, or it broke before the whole reply was
+    ///   here; the server may have acted all the same.
+    /// - [`Kind::TimedOut`]: a limit of time ran out; the server may have acted all the same.
+    /// - [`Kind::LoginFailed`]: the web server before Fossil demands another login (HTTP 401, 403, 407).
+    ///   Fossil itself answers a wrong login by an `error` card, which is a reply.
+    /// - [`Kind::Refused`]: another HTTP status, a redirect elsewhere, or a reply that is not Fossil's.
+    /// - [`Kind::TooLarge`]: a request or reply over a limit. [`Kind::Busy`]: HTTP 429 or 503.
+    /// - [`Kind::Cancelled`]: after [`cancel`](Self::cancel).
+    pub fn exchange(&self, login_card: Option<&[u8]>, body: &[u8]) -> Result<Vec<u8>> {
+        self.follow(login_card, body).map_err(|failure| {
+            if self.cancelled.load(Ordering::SeqCst) {
+                return Error::new(
+                    Kind::Cancelled,
+                    format!("the exchange with `{}` was cancelled", self.url),
+                );
+            }
+            failure.into_error(&self.url, &self.limits, self.password.as_ref())
+        })
+    }
+
+    /// Ends the exchange that runs and all later ones.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::SeqCst);
+        self.agent.clone().shutdown();
+    }
+
+    fn follow(&self, login_card: Option<&[u8]>, body: &[u8]) -> Result<Vec<u8>, Failure> {
+        let request = packed_request(login_card, body)?;
+        let end = Instant::now() + self.limits.whole;
+        let mut url = self.url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let mut response = self.post(&url, &request, end)?;
+            match response.status().as_u16() {
+                200 => return self.reply(&mut response),
+                301 | 302 | 307 | 308 => url = url.redirected(header(&response, "location"))?,
+                status => return Err(refusal(status, &mut response)),
+            }
+        }
+        Err(Failure::TooManyRedirects)
+    }
+
+    fn post(&self, url: &Url, request: &[u8], end: Instant) -> Result<Response<Body>, Failure> {
+        let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let post = self.agent.post(url.request_target()).config().timeout_global(Some(left)).build();
+        Ok(post.content_type(COMPRESSED).send(request)?)
+    }
+
+    fn reply(&self, response: &mut Response<Body>) -> Result<Vec<u8>, Failure> {
+        let content_type = header(response, "content-type").split(';').next().unwrap_or_default().trim();
+        let is_plain = match content_type.to_ascii_lowercase().as_str() {
+            COMPRESSED => false,
+            "application/x-fossil-uncompressed" | "application/x-fossil-debug" => true,
+            _ => {
+                let content_type = content_type.to_owned();
+                return Err(Failure::NotFossil { content_type, words: words(response) });
+            }
+        };
+        let reply = read(response, self.limits.reply_bytes)?;
+        if is_plain {
+            return Ok(reply);
+        }
+        packed::unpack(&reply, self.limits.reply_bytes).map_err(Failure::Damaged)
+    }
+}
+
+fn packed_request(login_card: Option<&[u8]>, body: &[u8]) -> Result<Vec<u8>, Failure> {
+    let Some(card) = login_card.filter(|card| !card.is_empty()) else { return Ok(packed::pack(body)?) };
+    if card.contains(&b'\n') {
+        return Err(Error::new(Kind::Internal, "a login card of more than one line").into());
+    }
+    Ok(packed::pack(&[card, b"\n", body].concat())?)
+}
+
+fn header<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
+    response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+fn read(response: &mut Response<Body>, max: usize) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let mut reader = response.body_mut().as_reader().take(max as u64 + 1);
+    reader.read_to_end(&mut bytes).map_err(|e| Failure::Http(e.into()))?;
+    if bytes.len() > max { Err(Failure::TooLarge) } else { Ok(bytes) }
+}
+
+fn refusal(status: u16, response: &mut Response<Body>) -> Failure {
+    Failure::Status { status, words: words(response) }
+}
+
+/// The beginning of a reply meant for people, without markup; empty when it cannot be read.
+fn words(response: &mut Response<Body>) -> String {
+    let mut bytes = Vec::new();
+    // What cannot be read of a refusal is not worth another error.
+    let _ = response.body_mut().as_reader().take(4096).read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let mut plain = String::new();
+    let mut in_tag = false;
+    for c in text.chars() {
+        match c {
+            '<' => in_tag = true,
+            '>' if in_tag => {
+                in_tag = false;
+                plain.push(' ');
+            }
+            c if !in_tag => plain.push(if c.is_control() { ' ' } else { c }),
+            _ => {}
+        }
+    }
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    plain.chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests;
