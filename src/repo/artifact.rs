@@ -72,7 +72,7 @@ pub struct FileCard {
 }
 
 /// What a stored file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
     /// A plain file.

@@ -23,6 +23,14 @@ fn fossil_takes(fossil: &PlainFossil, content: &[u8]) -> bool {
     output.status.code().is_none() || said.contains("manifest_parse() worked")
 }
 
+/// Whether the parser of the Fossil that is compiled in takes `content`, which must not crash it.
+fn engine_takes(fossil: &PlainFossil, content: &[u8]) -> bool {
+    let file = fossil.write("../candidate", content);
+    let args = ["test-parse-manifest", file.to_str().unwrap()];
+    let output = crate::engine::command(&fossil.tree(), &args, Some("ann")).unwrap();
+    output.out.contains("manifest_parse() worked")
+}
+
 /// Texts, but for the Z card, that are artifacts of each kind or miss being one by a little. `<D>`: a D
 /// card; `<H>`, `<K>`: a SHA1 and a SHA3 hash; `<39>`: so many digits of one; `<101>`: so many letters.
 const BODIES: &[&str] = &[
@@ -187,20 +195,44 @@ fn c14_what_fossil_takes_for_an_artifact_and_nothing_else_looks_like_one() {
 }
 
 #[test]
+fn c14_the_compiled_in_parser_judges_alike() {
+    let fossil = PlainFossil::new();
+    for content in candidates() {
+        assert_eq!(
+            looks_like_artifact(&content),
+            engine_takes(&fossil, &content),
+            "{}",
+            content.escape_ascii()
+        );
+    }
+    let text = String::from_utf8(with_z(&format!("C x\nD 2026-11-30T10:23:45\nP {HASH}\n"))).unwrap();
+    let signed = format!(
+        "-----BEGIN SSH SIGNED MESSAGE-----\n\n{text}-----BEGIN SSH SIGNATURE-----\nabc\n-----END SSH SIGNATURE-----\n"
+    );
+    assert!(looks_like_artifact(signed.as_bytes()) && engine_takes(&fossil, signed.as_bytes()));
+}
+
+#[test]
 fn c14_one_byte_changed_is_judged_as_by_fossil() {
     let fossil = PlainFossil::new();
     let d = "D 2026-11-30T10:23:45";
     let good = format!("C x\n{d}\nF b {HASH} x\nP {HASH}\nT *branch * t\nU ann\n");
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    for _ in 0..60 {
-        let bytes = prop::sample::select(b"\n \0CDFPTUZ*+-\\sx0".to_vec());
+    let mut taken = 0;
+    for round in 0..600 {
+        let bytes = prop::sample::select(b"\n \0CDFPTUZ*+-\\sx0/.".to_vec());
         let (at, byte) = (0..good.len(), bytes).new_tree(&mut runner).unwrap().current();
         let mut body = good.clone().into_bytes();
         body[at] = byte;
         let content = [&body[..], z_card(&body).as_bytes()].concat();
-        let expected = fossil_takes(&fossil, &content);
-        assert_eq!(looks_like_artifact(&content), expected, "{}", content.escape_ascii());
+        let looks = looks_like_artifact(&content);
+        assert_eq!(looks, engine_takes(&fossil, &content), "{}", content.escape_ascii());
+        if round % 20 == 0 {
+            assert_eq!(looks, fossil_takes(&fossil, &content), "{}", content.escape_ascii());
+        }
+        taken += u32::from(looks);
     }
+    assert!((50..550).contains(&taken), "{taken} taken");
 }
 
 #[test]
@@ -211,7 +243,9 @@ fn b14_cards_that_would_crash_the_parser_count_as_artifacts() {
         format!("{d}\nG {HASH}\nI {HASH}\nK\nU ann\n"),
         format!("C x\n{d}\nR {}\nU ann\nZ\n", &HASH[..32]),
     ];
+    let fossil = PlainFossil::new();
     for body in wild {
+        assert!(fossil_takes(&fossil, &with_z(&body)), "plain Fossil survives {body}");
         assert!(looks_like_artifact(&with_z(&body)), "{body}");
         assert_eq!(Manifest::parse(&with_z(&body)).unwrap_err().kind(), Kind::Corrupt);
     }
