@@ -122,24 +122,33 @@ impl Store {
     fn first<T>(
         &self,
         sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+        params: impl Params + Clone,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
-        let db = self.db();
-        let row = db.prepare_cached(sql).and_then(|mut query| query.query_row(params, read).optional());
-        row.map_err(|e| cannot_read(&self.path, e))
+        self.ask(|db| db.prepare_cached(sql)?.query_row(params.clone(), &read).optional())
     }
 
     /// All rows of a query.
     fn rows<T>(
         &self,
         sql: &str,
-        params: impl Params,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        params: impl Params + Clone,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        let db = self.db();
-        let rows = db.prepare_cached(sql).and_then(|mut query| query.query_map(params, read)?.collect());
-        rows.map_err(|e| cannot_read(&self.path, e))
+        self.ask(|db| db.prepare_cached(sql)?.query_map(params.clone(), &read)?.collect())
+    }
+
+    /// Reads, on a new connection when the old one would have to roll back what a crashed process left.
+    fn ask<T>(&self, read: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        let mut db = self.db();
+        let answer = match read(&db) {
+            Err(e) if needs_writing(&e) => connect(&self.path).and_then(|new| {
+                *db = new;
+                read(&db)
+            }),
+            answer => answer,
+        };
+        answer.map_err(|e| cannot_read(&self.path, e))
     }
 }
 

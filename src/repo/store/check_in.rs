@@ -63,8 +63,8 @@ impl Store {
              FROM event WHERE objid=?1"
         );
         let parents = self.parents(rid)?;
-        let info = self.first(&sql, [rid], |row| info(row, *hash, parents))?;
-        info.ok_or_else(|| no_check_in(hash))
+        let info = self.first(&sql, [rid], |row| info(row, *hash))?.ok_or_else(|| no_check_in(hash))?;
+        Ok(CheckInInfo { parents, ..info })
     }
 
     /// Whether the check-in has no child on its own branch.
@@ -127,10 +127,10 @@ impl Store {
     }
 }
 
-fn info(row: &Row<'_>, hash: Hash, parents: Vec<Hash>) -> rusqlite::Result<CheckInInfo> {
+fn info(row: &Row<'_>, hash: Hash) -> rusqlite::Result<CheckInInfo> {
     Ok(CheckInInfo {
         hash,
-        parents,
+        parents: Vec::new(),
         branch: text(row, 0)?,
         user: text(row, 1)?,
         comment: text(row, 2)?,

@@ -373,7 +373,32 @@ fn reading_writes_nothing_and_sees_what_others_write_in_wal_mode() {
 }
 
 #[test]
-fn a_repository_in_a_folder_without_write_permission_opens() {
+fn what_a_crashed_process_left_half_written_is_rolled_back() {
+    let fossil = PlainFossil::with_history();
+    let store = Store::open(fossil.repository()).unwrap();
+    let tip = store.resolve("tip").unwrap();
+    let db = fossil.db();
+    // So small a cache that the transaction writes to the file before it is committed.
+    db.execute_batch(
+        "PRAGMA journal_mode=DELETE; PRAGMA cache_size=2; BEGIN; DELETE FROM event; DELETE FROM plink;",
+    )
+    .unwrap();
+    db.execute_batch("UPDATE blob SET content=zeroblob(3000)").unwrap();
+    let journal = fossil.tree().join("../r.fossil-journal");
+    let left = [fs::read(fossil.repository()).unwrap(), fs::read(&journal).unwrap()];
+    db.execute_batch("ROLLBACK").unwrap();
+    drop(db);
+    fossil.write("../r.fossil", &left[0]);
+    fossil.write("../r.fossil-journal", &left[1]);
+    assert_eq!(store.resolve("tip").unwrap(), tip);
+    assert!(!journal.exists());
+    fossil.write("../r.fossil", &left[0]);
+    fossil.write("../r.fossil-journal", &left[1]);
+    assert_eq!(Store::open(fossil.repository()).unwrap().resolve("tip").unwrap(), tip);
+}
+
+#[test]
+fn a_repository_without_write_permission_opens() {
     let fossil = PlainFossil::with_history();
     let store = Store::open(fossil.repository()).unwrap();
     let tip = store.resolve("tip").unwrap();
