@@ -36,9 +36,14 @@ impl TreePath {
     /// part that ends in a dot or a space or is reserved on Windows, no part over 255 and no path
     /// over 1,000 bytes.
     pub fn parse(text: &str) -> Result<Self> {
+        Self::check(text).map_err(|rule| refused("path", text, rule, hint(text)))
+    }
+
+    /// As [`parse`](Self::parse), but gives only the rule that is broken, as in `is empty`.
+    pub(crate) fn check(text: &str) -> Result<Self, String> {
         match broken_safety(text).map(str::to_owned).or_else(|| broken_portability(text)) {
             None => Ok(Self(text.into())),
-            Some(rule) => Err(refused("path", text, rule, hint(text))),
+            Some(rule) => Err(rule),
         }
     }
 

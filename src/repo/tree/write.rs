@@ -1,0 +1,260 @@
+//! Writing one file: the old bytes or the new ones are there at every moment, also after a crash.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Access, AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
+use rustix::io::Errno;
+
+use super::beneath::FOLDER;
+use super::{Entry, FileKind, Tree, check_hash, id, not_a_file};
+use crate::error::{Error, Kind, Result};
+use crate::name::{Hash, TEMP_PREFIX, TreePath};
+
+/// How long a writer waits for another one in the same folder.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+impl Tree {
+    /// Replaces the content of a regular file; its mode stays. With `if_hash`, only while the file has
+    /// that content.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); `Changed` where the content is not `if_hash`; `Denied` for a symbolic
+    /// link, a file with further hard links, a read-only file and one of another checkout; `Busy`
+    /// while another process writes in the folder; `DiskFull`. After an error the old content is there.
+    pub fn replace(&self, path: &TreePath, content: &[u8], if_hash: Option<&Hash>) -> Result<Entry> {
+        self.refuse_other_checkouts(path)?;
+        if self.stat(path)?.kind == FileKind::Symlink {
+            return Err(self.is_link(path));
+        }
+        let io = |e| self.explain("write", path, e);
+        let (folder, name) = self.open_writing_folder(path.as_str()).map_err(io)?;
+        let locked = lock(&folder, path)?;
+        let old = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io)?;
+        self.check_replaceable(path, &old)?;
+        rustix::fs::accessat(&folder, name, Access::WRITE_OK, AtFlags::empty()).map_err(io)?;
+        if let Some(expected) = if_hash {
+            let mut found = Vec::new();
+            self.read_into(path.as_str(), u64::MAX, &mut found).map_err(io)?;
+            check_hash(path, &found, expected)?;
+        }
+        let temp = Temp::write(folder.as_fd(), locked, content, Some(&old)).map_err(io)?;
+        let now = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io)?;
+        if (id(&now), now.st_ctime, now.st_ctime_nsec) != (id(&old), old.st_ctime, old.st_ctime_nsec) {
+            return Err(Error::new(
+                Kind::Changed,
+                format!("`{}` changed while it was being written", path.shown()),
+            )
+            .hint("Read the file again and repeat the edit on what is there now."));
+        }
+        temp.put(name).map_err(io)?;
+        self.stat(path)
+    }
+
+    /// Makes a file with this content, and the folders to it.
+    ///
+    /// # Errors
+    /// `Exists` where the name, or one that looks equal, is there; `Denied` under a symbolic link or in
+    /// another checkout; `Busy`; `DiskFull`. After an error there is no such file.
+    pub fn create(&self, path: &TreePath, content: &[u8]) -> Result<Entry> {
+        self.refuse_other_checkouts(path)?;
+        let io = |e| self.explain("write", path, e);
+        match self.lstat(path.as_str()) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
+                return Err(self.is_link(path));
+            }
+            Ok(_) => return Err(exists(path)),
+            Err(Errno::NOENT) => {}
+            Err(e) => return Err(io(e)),
+        }
+        if self.kept_out.iter().any(|k| k == path.as_str()) {
+            return Err(Self::belongs_to_repository(path));
+        }
+        if let Some(found) = self.lookalike(path).filter(|found| found.is_twin) {
+            return Err(Error::new(
+                Kind::Exists,
+                format!("cannot make `{}`: {}", path.shown(), found.told()),
+            )
+            .hint(format!("Use the name as it is on disk, `{}`.", found.name)));
+        }
+        self.make_folders(path.as_str()).map_err(io)?;
+        let (folder, name) = self.open_writing_folder(path.as_str()).map_err(io)?;
+        let locked = lock(&folder, path)?;
+        let temp = Temp::write(folder.as_fd(), locked, content, None).map_err(io)?;
+        match temp.put_new(name) {
+            Err(Errno::EXIST) => Err(exists(path)),
+            done => done.map_err(io),
+        }?;
+        self.stat(path)
+    }
+
+    /// Refuses a path that lies in a checkout nested in this one.
+    fn refuse_other_checkouts(&self, path: &TreePath) -> Result<()> {
+        for (at, _) in path.as_str().match_indices('/') {
+            let folder = &path.as_str()[..at];
+            match self.is_checkout(folder) {
+                Ok(false) => {}
+                Ok(true) => {
+                    let what =
+                        format!("`{}` belongs to another checkout, the one in `{folder}`", path.shown());
+                    return Err(
+                        Error::new(Kind::Denied, what).hint("Work on it from a session in that checkout.")
+                    );
+                }
+                Err(_) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn check_replaceable(&self, path: &TreePath, stat: &Stat) -> Result<()> {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => Err(self.is_link(path)),
+            FileType::RegularFile if stat.st_nlink > 1 => {
+                let what =
+                    format!("`{}` has {} hard links, which writing would part", path.shown(), stat.st_nlink);
+                Err(Error::new(Kind::Denied, what).hint("Make it a file of its own first, by copying it."))
+            }
+            FileType::RegularFile => Ok(()),
+            _ => Err(not_a_file(path, stat)),
+        }
+    }
+
+    /// Opens the folder of `path` with a descriptor of its own, on which a lock can be held.
+    fn open_writing_folder<'p>(&self, path: &'p str) -> Result<(OwnedFd, &'p str), Errno> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let fd = match folder {
+            "." => rustix::fs::openat(&self.root, ".", FOLDER | OFlags::CLOEXEC, Mode::empty())?,
+            _ => self.open_beneath(folder, FOLDER)?,
+        };
+        Ok((fd, name))
+    }
+
+    fn make_folders(&self, path: &str) -> Result<(), Errno> {
+        for (at, _) in path.match_indices('/') {
+            let (folder, name) = self.open_folder_of(&path[..at])?;
+            match rustix::fs::mkdirat(folder.as_fd(), name, Mode::from_raw_mode(0o777)) {
+                Err(Errno::EXIST) => {}
+                Ok(()) => sync_folder(folder.as_fd())?,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A written file that has no name of its own yet; dropped, it is removed.
+struct Temp<'f> {
+    folder: BorrowedFd<'f>,
+    name: Option<String>,
+}
+
+impl<'f> Temp<'f> {
+    /// Writes `content` to the disk, with the mode and owner of `like`.
+    fn write(
+        folder: BorrowedFd<'f>,
+        locked: bool,
+        content: &[u8],
+        like: Option<&Stat>,
+    ) -> Result<Self, Errno> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        if locked {
+            remove_leftovers(folder);
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(if like.is_some() { 0o600 } else { 0o666 });
+        let name = format!("{TEMP_PREFIX}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let fd = rustix::fs::openat(folder, &*name, flags, mode)?;
+        let temp = Self { folder, name: Some(name) };
+        let mut file = File::from(fd);
+        let errno = |e: std::io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
+        file.write_all(content).map_err(errno)?;
+        if let Some(like) = like {
+            // Only root may give a file away; for others the new file is their own.
+            let owner = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
+            let _ = rustix::fs::fchown(&file, Some(owner.0), Some(owner.1));
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(like.st_mode & 0o7777))?;
+        }
+        file.sync_all().map_err(errno)?;
+        Ok(temp)
+    }
+
+    /// Gives the file its name, in place of the one that has it.
+    fn put(mut self, name: &str) -> Result<(), Errno> {
+        if let Some(temp) = &self.name {
+            rustix::fs::renameat(self.folder, &**temp, self.folder, name)?;
+        }
+        self.name = None;
+        sync_folder(self.folder)
+    }
+
+    /// Gives the file its name, unless that is taken.
+    fn put_new(mut self, name: &str) -> Result<(), Errno> {
+        let Some(temp) = &self.name else { return Ok(()) };
+        match rustix::fs::renameat_with(self.folder, &**temp, self.folder, name, RenameFlags::NOREPLACE) {
+            Ok(()) => self.name = None,
+            // Not every file system can; then a second name does the same, and dropping removes the first.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                rustix::fs::linkat(self.folder, &**temp, self.folder, name, AtFlags::empty())?;
+            }
+            Err(e) => return Err(e),
+        }
+        sync_folder(self.folder)
+    }
+}
+
+impl Drop for Temp<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = rustix::fs::unlinkat(self.folder, &**name, AtFlags::empty());
+        }
+    }
+}
+
+/// Removes what writers that died left in a folder; the lock on it says that none is at work.
+fn remove_leftovers(folder: BorrowedFd<'_>) {
+    let Ok(list) = Dir::read_from(folder) else { return };
+    for item in list.flatten() {
+        let name = item.file_name();
+        if name.to_bytes().starts_with(TEMP_PREFIX.as_bytes()) {
+            let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+        }
+    }
+}
+
+/// Takes the folder's lock, which all OCX writers share, until `folder` is closed; false where the file
+/// system has no locks.
+fn lock(folder: &OwnedFd, path: &TreePath) -> Result<bool> {
+    let start = Instant::now();
+    loop {
+        match rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::AGAIN | Errno::INTR) if start.elapsed() < LOCK_WAIT => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {
+                let what = format!("another process has been writing beside `{}` for 10 s", path.shown());
+                return Err(Error::new(Kind::Busy, what).hint("Try again in a moment."));
+            }
+            Err(Errno::NOLCK | Errno::NOSYS | Errno::INVAL | Errno::NOTSUP) => return Ok(false),
+            Err(e) => {
+                return Err(Error::io(format!("cannot lock the folder of `{}`", path.shown()), e.into()));
+            }
+            Ok(()) => return Ok(true),
+        }
+    }
+}
+
+/// Puts a folder's names on the disk, where the file system can.
+fn sync_folder(folder: BorrowedFd<'_>) -> Result<(), Errno> {
+    match rustix::fs::fsync(folder) {
+        Err(Errno::INVAL | Errno::NOTSUP | Errno::BADF) => Ok(()),
+        done => done,
+    }
+}
+
+fn exists(path: &TreePath) -> Error {
+    Error::new(Kind::Exists, format!("`{}` exists", path.shown())).hint("Edit the file that is there.")
+}
