@@ -122,20 +122,20 @@ impl Store {
     fn first<T>(
         &self,
         sql: &str,
-        params: impl Params + Clone,
+        params: impl Params + Copy,
         read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
-        self.ask(|db| db.prepare_cached(sql)?.query_row(params.clone(), &read).optional())
+        self.ask(|db| db.prepare_cached(sql)?.query_row(params, &read).optional())
     }
 
     /// All rows of a query.
     fn rows<T>(
         &self,
         sql: &str,
-        params: impl Params + Clone,
+        params: impl Params + Copy,
         read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        self.ask(|db| db.prepare_cached(sql)?.query_map(params.clone(), &read)?.collect())
+        self.ask(|db| db.prepare_cached(sql)?.query_map(params, &read)?.collect())
     }
 
     /// Reads, on a new connection when the old one would have to roll back what a crashed process left.
