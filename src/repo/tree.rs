@@ -9,11 +9,10 @@ mod missing;
 mod walk;
 mod write;
 
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -22,17 +21,10 @@ pub use walk::{Tracked, Walk};
 
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
+pub use crate::repo::artifact::FileKind;
 
-/// What an entry of a tree is, as a manifest can say it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FileKind {
-    /// A file that its owner may not execute.
-    Regular,
-    /// A file that its owner may execute.
-    Executable,
-    /// A symbolic link.
-    Symlink,
-}
+/// How much is read at once from a file that is longer than it was said to be.
+const CHUNK: usize = 4096;
 
 /// A file or symbolic link, as the disk describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,10 +176,21 @@ impl Tree {
             return Err(Errno::ISDIR);
         }
         content.clear();
-        let size = usize::try_from(size(&stat).min(max)).map_err(|_| Errno::FBIG)?;
-        content.try_reserve(size + 1).map_err(|_| Errno::NOMEM)?;
-        let read = File::from(fd).take(max.saturating_add(1)).read_to_end(content);
-        read.map(|_| ()).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
+        let most = usize::try_from(max).unwrap_or(usize::MAX).saturating_add(1);
+        let expected = usize::try_from(size(&stat)).unwrap_or(usize::MAX).saturating_add(1).min(most);
+        loop {
+            let room = expected.saturating_sub(content.len()).max(CHUNK).min(most - content.len());
+            content.try_reserve(room).map_err(|_| Errno::NOMEM)?;
+            match rustix::io::read(&fd, spare_capacity(content)) {
+                Ok(0) => return Ok(()),
+                Ok(_) if content.len() >= most => {
+                    content.truncate(most);
+                    return Ok(());
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(e) => return Err(e),
+            }
+        }
     }
 
     /// Describes what stands at `path`, without following a link there or before it.

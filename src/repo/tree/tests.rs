@@ -249,6 +249,21 @@ fn c19_a_huge_file_is_refused_by_size_without_being_read() {
 }
 
 #[test]
+fn a_read_takes_all_bytes_or_says_how_many_there_are() {
+    let text: Vec<u8> = (0u8..=255).cycle().take(100_000).collect();
+    let (folder, tree) = tree(&[("f", &text), ("empty", b"")]);
+    assert_eq!(tree.read(&path("f"), 100_000).unwrap(), text);
+    assert_eq!(tree.read(&path("f"), 99_999).unwrap_err().kind(), Kind::TooLarge);
+    assert_eq!(tree.read(&path("empty"), 0).unwrap(), b"");
+    let mut content = b"old".to_vec();
+    tree.read_into("f", 10, &mut content).unwrap();
+    assert_eq!(content, text[..11], "one byte over the limit tells that there is more");
+    // Files of the process table have content but no size.
+    let status = Tree::open(Path::new("/proc/self")).unwrap().read(&path("status"), 1 << 20).unwrap();
+    assert!(status.starts_with(b"Name:") && folder.path().exists());
+}
+
+#[test]
 fn special_files_are_refused_and_never_waited_for() {
     let (folder, tree) = tree(&[]);
     let pipe = folder.path().join("pipe");
