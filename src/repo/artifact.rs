@@ -17,7 +17,6 @@ use tokens::Flaw;
 
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-pub use crate::repo::tree::FileKind;
 
 /// A check-in as its manifest states it; tags that came later may have changed what counts.
 ///
@@ -70,6 +69,19 @@ pub struct FileCard {
     pub kind: FileKind,
     /// The name in the parent, where the check-in renamed it.
     pub prior: Option<String>,
+}
+
+/// What a stored file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileKind {
+    /// A plain file.
+    #[default]
+    Regular,
+    /// A file with the executable bit.
+    Executable,
+    /// A symbolic link, whose content is where it leads.
+    Symlink,
 }
 
 /// A check-in whose changes were taken over, or backed out.
