@@ -5,8 +5,12 @@
 mod bindings;
 #[path = "src/engine/build/compile.rs"]
 mod compile;
+#[path = "src/engine/build/disk.rs"]
+mod disk;
 #[path = "src/engine/build/failure.rs"]
 mod failure;
+#[path = "src/engine/build/fetch.rs"]
+mod fetch;
 #[path = "src/engine/build/flags.rs"]
 mod flags;
 #[path = "src/engine/build/generate.rs"]
@@ -19,6 +23,8 @@ mod link;
 mod makefile;
 #[path = "src/engine/build/object.rs"]
 mod object;
+#[path = "src/engine/build/obtain.rs"]
+mod obtain;
 #[path = "src/engine/build/plan.rs"]
 mod plan;
 #[path = "src/engine/build/source.rs"]
@@ -39,7 +45,7 @@ fn main() {
 
 fn build() -> failure::Result<()> {
     let plan = plan::Plan::from_env()?;
-    let source = source::Source::obtain(&plan)?;
+    let source = obtain::obtain(&plan)?;
     let tools = tools::Tools::compile(&plan, &source)?;
     let generated = generate::Generated::make(&plan, &source, &tools)?;
     let objects = compile::compile(&plan, &generated)?;

@@ -1,6 +1,7 @@
 //! Made by bindgen from `src/engine/c/ocx.h`; see `src/engine/build/bindings.rs`.
-#![allow(unsafe_code, missing_docs, clippy::pedantic, reason = "declarations made from C")]
-#![allow(dead_code, non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
+#![allow(unsafe_code, missing_docs, dead_code, reason = "declarations made from C")]
+#![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "C names")]
+#![allow(clippy::all, clippy::pedantic, clippy::restriction, reason = "not written by hand")]
 
 pub const OCX_STORED: u32 = 0;
 pub const OCX_NO_USER: u32 = 1;

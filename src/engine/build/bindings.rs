@@ -16,16 +16,16 @@ pub fn check(_plan: &Plan) -> Result<()> {
 /// Compares the committed bindings with those that the header gives now.
 #[cfg(feature = "bindgen")]
 pub fn check(plan: &Plan) -> Result<()> {
+    use super::disk::{read, write_if_changed};
     use super::failure::Failure;
-    use super::plan::{read, write_if_changed};
 
     let committed = plan.root.join("src/engine/bindings.rs");
     let made = make(plan)?;
     if std::env::var_os("OCX_WRITE_BINDINGS").is_some_and(|value| value == "1") {
-        return write_if_changed(&committed, made.as_bytes());
+        return write_if_changed("bindings", &committed, made.as_bytes());
     }
-    write_if_changed(&plan.out.join("bindings.rs"), made.as_bytes())?;
-    if read(&committed)? == made {
+    write_if_changed("bindings", &plan.out.join("bindings.rs"), made.as_bytes())?;
+    if read("bindings", &committed)? == made {
         return Ok(());
     }
     let what = "src/engine/bindings.rs does not fit src/engine/c/ocx.h";
@@ -40,16 +40,24 @@ fn make(plan: &Plan) -> Result<String> {
         .clang_arg(format!("-I{}", plan.sqlite_include.display()))
         .allowlist_item("(ocx_|Ocx|OCX_).*")
         .raw_line("//! Made by bindgen from `src/engine/c/ocx.h`; see `src/engine/build/bindings.rs`.")
-        .raw_line("#![allow(unsafe_code, missing_docs, clippy::pedantic, reason = \"declarations made from C\")]")
-        .raw_line("#![allow(dead_code, non_camel_case_types, non_snake_case, non_upper_case_globals, reason = \"C names\")]")
+        .raw_line("#![allow(unsafe_code, missing_docs, dead_code, reason = \"declarations made from C\")]")
+        .raw_line(
+            "#![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = \"C names\")]",
+        )
+        .raw_line(
+            "#![allow(clippy::all, clippy::pedantic, clippy::restriction, reason = \"not written by hand\")]",
+        )
         .derive_default(true)
         .disable_header_comment()
         .rust_edition(bindgen::RustEdition::Edition2024)
         .use_core()
-        .formatter(bindgen::Formatter::Prettyplease)
+        // As `cargo fmt` would: otherwise the two would undo each other.
+        .formatter(bindgen::Formatter::Rustfmt)
+        .rustfmt_configuration_file(Some(plan.root.join(".rustfmt.toml")))
         .generate()
         .map_err(|e| {
-            let advice = "Mend the header; bindgen needs libclang (on Debian: `apt-get install libclang-dev`).";
+            let advice =
+                "Mend the header; bindgen needs libclang (on Debian: `apt-get install libclang-dev`).";
             super::failure::Failure::new("bindings", format!("src/engine/c/ocx.h: {e}"), advice)
         })?;
     Ok(bindings.to_string())

@@ -4,7 +4,7 @@ use super::failure::{Failure, Result};
 use super::flags;
 use super::generate::{Generated, compiled_file, own_plain};
 use super::isolate::Isolation;
-use super::object::{Kind, Object};
+use super::object::{Contents, Kind, Object};
 use super::plan::Plan;
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ pub fn compile(plan: &Plan, generated: &Generated) -> Result<Vec<PathBuf>> {
     let isolation = Isolation::find(plan)?;
     let mut objects = list(plan, generated, &folder);
     objects.sort_by_key(|object| std::cmp::Reverse(fs::metadata(&object.from).map_or(0, |meta| meta.len())));
-    in_parallel(plan.jobs, &objects, |object| object.refresh(plan, &isolation))?;
+    let contents = Contents::default();
+    in_parallel(plan.jobs, &objects, |object| object.refresh(plan, &isolation, &contents))?;
     Ok(objects.into_iter().map(|object| object.to).collect())
 }
 

@@ -21,6 +21,11 @@ impl Failure {
         Self { stage, what: what.into(), command: None, advice: advice.into() }
     }
 
+    /// What went wrong, without the stage and the advice.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
     fn ran(mut self, command: &Command) -> Self {
         self.command = Some(shown(command));
         self

@@ -20,7 +20,8 @@ const ALL: &[&str] = &[
 
 /// What Fossil's configure would find, and what we choose.
 const FOSSIL: &[&str] = &[
-    // Not -w: a function that no header declares would be called with the wrong types.
+    // Not -w, which silences these too: a function that no header declares would be called with the wrong types.
+    "-Wno-all",
     "-Werror=implicit-function-declaration",
     "-Werror=incompatible-pointer-types",
     "-Werror=int-conversion",
@@ -39,7 +40,7 @@ const PER_FILE: &[(&str, &[&str])] =
 /// Extra flags for SQLite's shell, after those of `src/main.mk`.
 const SHELL: &[&str] = &[];
 
-const OURS: &[&str] = &["-Wall", "-Wextra", "-Wno-unused-parameter"];
+const OURS: &[&str] = &["-Wextra", "-Wno-unused-parameter"];
 
 /// The flags of the C file `name` of Fossil's.
 pub fn fossil(plan: &Plan, generated: &Generated, name: &str) -> Vec<String> {
@@ -55,6 +56,7 @@ pub fn fossil(plan: &Plan, generated: &Generated, name: &str) -> Vec<String> {
     flags.push("-include".to_owned());
     flags.push(plan.root.join("src/engine/c/shim.h").display().to_string());
     flags.extend(common(plan, &generated.folder));
+    flags.extend(without_zones(plan));
     flags
 }
 
@@ -81,6 +83,17 @@ fn common(plan: &Plan, generated: &Path) -> Vec<String> {
         flags.push("-fno-omit-frame-pointer".to_owned());
     }
     flags
+}
+
+/// The snapshot is written over all of Fossil's variables at once, so no forbidden zones may lie
+/// between them.
+fn without_zones(plan: &Plan) -> Vec<String> {
+    let address = plan.sanitize.as_ref().is_some_and(|kind| kind.contains("address"));
+    match (address, plan.cc.version.contains("clang")) {
+        (false, _) => Vec::new(),
+        (true, true) => words(&["-mllvm", "-asan-globals=0"]),
+        (true, false) => words(&["--param", "asan-globals=0"]),
+    }
 }
 
 fn words(flags: &[&str]) -> Vec<String> {

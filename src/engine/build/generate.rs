@@ -4,9 +4,10 @@
 //! Everything lands in one folder, which is the only one of Fossil's on the include path. So only
 //! verified files are ever compiled, and `sqlite3.h` is the one of the SQLite that is linked.
 
+use super::disk::{read, write_if_changed};
 use super::failure::{Result, run};
 use super::makefile::Makefile;
-use super::plan::{Plan, read, write_if_changed};
+use super::plan::Plan;
 use super::source::Source;
 use super::tools::Tools;
 use std::fs;
@@ -58,9 +59,9 @@ impl Generated {
         for module in &mut modules {
             module.push('_');
         }
-        let plain =
+        let as_they_are =
             AS_THEY_ARE.iter().filter_map(|name| Path::new(name).file_name()?.to_str()?.strip_suffix(".c"));
-        modules.extend(plain.map(str::to_owned));
+        modules.extend(as_they_are.map(str::to_owned));
         Ok(Self { folder: this.folder, files: modules, shell_options: makefile.shell_options })
     }
 }
@@ -91,14 +92,14 @@ impl Run<'_> {
 
     fn translate_one(&self, name: &str, from: &Path) -> Result<()> {
         let out = run(STAGE, name, self.tools.command("translate").arg(from), ADVICE)?;
-        write_if_changed(&self.folder.join(format!("{name}_.c")), &out.stdout)
+        write_if_changed(STAGE, &self.folder.join(format!("{name}_.c")), &out.stdout)
     }
 
     fn copy(&self) -> Result<()> {
         for file in AS_THEY_ARE {
             let from = self.source.file(file)?;
             let name = from.file_name().unwrap_or_default();
-            write_if_changed(&self.folder.join(name), read(&from)?.as_bytes())?;
+            write_if_changed(STAGE, &self.folder.join(name), read(STAGE, &from)?.as_bytes())?;
         }
         Ok(())
     }
@@ -108,7 +109,7 @@ impl Run<'_> {
         let files = modules.iter().map(|name| format!("{name}_.c"));
         let mut command = self.tools.command("mkindex");
         let out = run(STAGE, "page_index.h", command.current_dir(&self.folder).args(files), ADVICE)?;
-        write_if_changed(&self.folder.join("page_index.h"), &out.stdout)
+        write_if_changed(STAGE, &self.folder.join("page_index.h"), &out.stdout)
     }
 
     /// `builtin_data.h`: files served from the binary. The names in it are relative to `src/`.
@@ -122,17 +123,17 @@ impl Run<'_> {
             command.arg(file);
         }
         let out = run(STAGE, "builtin_data.h", &mut command, ADVICE)?;
-        write_if_changed(&self.folder.join("builtin_data.h"), &out.stdout)
+        write_if_changed(STAGE, &self.folder.join("builtin_data.h"), &out.stdout)
     }
 
     /// `VERSION.h`. The hash comes from the pin: `manifest.uuid` is no part of the check-in.
     fn version(&self) -> Result<()> {
         let uuid = self.folder.join("manifest.uuid");
-        write_if_changed(&uuid, format!("{}\n", self.plan.pin.checkin).as_bytes())?;
+        write_if_changed(STAGE, &uuid, format!("{}\n", self.plan.pin.checkin).as_bytes())?;
         let mut command = self.tools.command("mkversion");
         command.arg(uuid).arg(self.source.file("manifest")?).arg(self.source.file("VERSION")?);
         let out = run(STAGE, "VERSION.h", &mut command, ADVICE)?;
-        write_if_changed(&self.folder.join("VERSION.h"), &out.stdout)
+        write_if_changed(STAGE, &self.folder.join("VERSION.h"), &out.stdout)
     }
 
     /// `x.h` for each `x_.c`: makeheaders itself leaves a header alone that would stay the same.
@@ -155,7 +156,7 @@ fn own_modules(plan: &Plan) -> Vec<PathBuf> {
 
 /// Our C files that are compiled as they are, in order.
 pub fn own_plain(plan: &Plan) -> Vec<PathBuf> {
-    let special = |path: &PathBuf| own_modules(plan).contains(path) || own_files(plan, WRAP).contains(path);
+    let special = |path: &Path| starts_with(path, "mod_") || starts_with(path, WRAP);
     own_files(plan, "").into_iter().filter(|path| !special(path)).collect()
 }
 
@@ -169,9 +170,12 @@ pub fn compiled_file(plan: &Plan, generated: &Generated, name: &str) -> PathBuf 
 
 fn own_files(plan: &Plan, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(plan.root.join(OWN)).into_iter().flatten().flatten();
-    let wanted = |name: &str| name.starts_with(prefix) && name.ends_with(".c");
-    let mut files: Vec<_> =
-        entries.filter(|e| wanted(&e.file_name().to_string_lossy())).map(|e| e.path()).collect();
+    let wanted = |path: &Path| path.extension().is_some_and(|e| e == "c") && starts_with(path, prefix);
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).filter(|path| wanted(path)).collect();
     files.sort();
     files
+}
+
+fn starts_with(path: &Path, prefix: &str) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix))
 }

@@ -1,7 +1,7 @@
 //! Reads the lists that Fossil's own `src/main.mk` holds, so that a new release brings its own.
 
+use super::disk::read;
 use super::failure::{Failure, Result};
-use super::plan::read;
 use super::source::Source;
 
 /// The lists of `src/main.mk` that the build uses.
@@ -17,7 +17,7 @@ pub struct Makefile {
 impl Makefile {
     /// Reads the lists.
     pub fn read(source: &Source) -> Result<Self> {
-        let text = read(&source.file("src/main.mk")?)?;
+        let text = read("generate", &source.file("src/main.mk")?)?;
         let modules = list(&text, "SRC")?;
         Ok(Self {
             modules: modules.iter().filter_map(|file| module(file)).collect(),

@@ -1,11 +1,12 @@
 //! What this build is asked to do: the folders, compilers and settings it takes from Cargo and the
 //! environment. Everything later reads the plan, never the environment.
 
+use super::disk::read;
 use super::failure::{Failure, Result, run};
 use super::verify::Pin;
-use std::path::{Path, PathBuf};
+use std::env;
+use std::path::PathBuf;
 use std::process::Command;
-use std::{env, fs};
 
 const STAGE: &str = "plan";
 
@@ -43,7 +44,7 @@ impl Plan {
             println!("cargo:rerun-if-changed={path}");
         }
         let root = PathBuf::from(cargo_var("CARGO_MANIFEST_DIR")?);
-        let pin = read(&root.join("vendor/PIN"))?;
+        let pin = read(STAGE, &root.join("vendor/PIN"))?;
         let pin = Pin::parse(&pin)
             .map_err(|e| Failure::new(STAGE, e, "Restore vendor/PIN from the repository."))?;
         Ok(Self {
@@ -73,7 +74,14 @@ impl Compiler {
         const ADVICE: &str = "Install a C compiler and binutils (on Debian: `apt-get install gcc libc6-dev \
              binutils`), or name a working compiler in the variable CC.";
         let mut build = cc::Build::new();
-        build.target(target).opt_level(2).debug(false).warnings(false).pic(true).cargo_warnings(false);
+        build
+            .target(target)
+            .opt_level(2)
+            .debug(false)
+            .warnings(true)
+            .extra_warnings(false)
+            .pic(true)
+            .cargo_warnings(false);
         let tool = build
             .try_get_compiler()
             .map_err(|e| Failure::new(STAGE, format!("no C compiler for {target}: {e}"), ADVICE))?;
@@ -92,46 +100,21 @@ impl Compiler {
 
     /// The program of binutils called `name` that belongs to this compiler.
     pub fn binutil(&self, name: &str) -> Result<PathBuf> {
+        let variable = name.to_uppercase();
+        println!("cargo:rerun-if-env-changed={variable}");
         let advice = format!(
-            "Install binutils (on Debian: `apt-get install binutils`), or name it in the variable {}.",
-            name.to_uppercase()
+            "Install binutils (on Debian: `apt-get install binutils`), or name it in the variable {variable}."
         );
-        println!("cargo:rerun-if-env-changed={}", name.to_uppercase());
         let mut ask = Command::new(self.tool.path());
-        let path = match var(&name.to_uppercase()) {
-            Some(path) => path,
-            None => {
-                let told = run(STAGE, name, ask.arg(format!("-print-prog-name={name}")), &advice)?;
-                String::from_utf8_lossy(&told.stdout).trim().to_owned()
-            }
+        let path = if let Some(path) = var(&variable) {
+            path
+        } else {
+            let told = run(STAGE, name, ask.arg(format!("-print-prog-name={name}")), &advice)?;
+            String::from_utf8_lossy(&told.stdout).trim().to_owned()
         };
         run(STAGE, &format!("no `{name}`"), Command::new(&path).arg("--version"), &advice)?;
         Ok(path.into())
     }
-}
-
-/// Reads a text file of ours or of Fossil's.
-pub fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|e| {
-        let what = format!("cannot read {}: {e}", path.display());
-        Failure::new(STAGE, what, "Restore the file: it belongs to the sources.")
-    })
-}
-
-/// Writes `content` unless the file holds it already, so that what depends on it stays fresh.
-pub fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
-    if fs::read(path).is_ok_and(|old| old == content) {
-        return Ok(());
-    }
-    let parent = path.parent().unwrap_or(path);
-    fs::create_dir_all(parent).and_then(|()| fs::write(path, content)).map_err(|e| {
-        let what = format!("cannot write {}: {e}", path.display());
-        Failure::new(
-            STAGE,
-            what,
-            "Make room on the disk, or set CARGO_TARGET_DIR to a folder that can be written.",
-        )
-    })
 }
 
 fn var(name: &str) -> Option<String> {

@@ -1,7 +1,8 @@
 //! Fossil's own code generators, compiled for the machine that builds.
 
+use super::disk::write_if_changed;
 use super::failure::{Result, run};
-use super::plan::{Plan, write_if_changed};
+use super::plan::Plan;
 use super::source::Source;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +19,7 @@ impl Tools {
     /// Compiles each generator that is not newer than its source.
     pub fn compile(plan: &Plan, source: &Source) -> Result<Self> {
         let folder = plan.out.join("tools");
-        write_if_changed(&folder.join("compiler"), plan.host_cc.version.as_bytes())?;
+        write_if_changed(STAGE, &folder.join("compiler"), plan.host_cc.version.as_bytes())?;
         let compiler = modified(&folder.join("compiler"));
         for name in ["translate", "makeheaders", "mkindex", "mkbuiltin", "mkversion"] {
             let file = format!("tools/{name}.c");

@@ -19,8 +19,10 @@ pub fn unpack(archive: &Path, folder: &Path) -> io::Result<()> {
         [0x1f, 0x8b, ..] => untar(flate2::read::MultiGzDecoder::new(file).take(LIMIT_BYTES), folder),
         [0xfd, b'7', b'z', b'X', b'Z', 0] => {
             let mut tar = Bounded(Vec::new());
-            lzma_rs::xz_decompress(&mut BufReader::new(file), &mut tar)
-                .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("{e:?}")))?;
+            lzma_rs::xz_decompress(&mut BufReader::new(file), &mut tar).map_err(|e| match e {
+                lzma_rs::error::Error::IoError(e) => e,
+                e => io::Error::new(io::ErrorKind::InvalidData, format!("damaged xz data: {e:?}")),
+            })?;
             untar(Cursor::new(tar.0), folder)
         }
         _ => Err(io::Error::new(io::ErrorKind::InvalidData, "neither gzip nor xz")),

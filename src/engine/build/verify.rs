@@ -58,35 +58,25 @@ pub enum Fault {
     Unreadable(String, String),
 }
 
-/// A tree's files: those that are what the check-in says, and those that are not there.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Verified {
-    /// The check-in's files, in its order.
-    pub cards: Vec<Card>,
-    /// Names of files that the tree lacks.
-    pub missing: BTreeSet<String>,
-}
-
-/// Checks the tree in `folder` against `pin`.
-pub fn verify(folder: &Path, pin: &Pin) -> Result<Verified, Fault> {
+/// Checks the tree in `folder` against `pin`; gives the names of files that the tree lacks.
+pub fn verify(folder: &Path, pin: &Pin) -> Result<BTreeSet<String>, Fault> {
     let manifest = fs::read(folder.join("manifest")).map_err(|e| Fault::NoManifest(e.to_string()))?;
     let hash = hex(&Sha3_256::digest(&manifest));
     if hash != pin.checkin {
         return Err(Fault::WrongCheckin(hash));
     }
-    let cards = cards(&String::from_utf8_lossy(&manifest));
     let mut missing = BTreeSet::new();
-    for card in &cards {
+    for card in cards(&String::from_utf8_lossy(&manifest)) {
         match fs::read(folder.join(&card.name)) {
             Ok(content) if card.fits(&content) => {}
-            Ok(_) => return Err(Fault::Altered(card.name.clone())),
+            Ok(_) => return Err(Fault::Altered(card.name)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                missing.insert(card.name.clone());
+                missing.insert(card.name);
             }
-            Err(e) => return Err(Fault::Unreadable(card.name.clone(), e.to_string())),
+            Err(e) => return Err(Fault::Unreadable(card.name, e.to_string())),
         }
     }
-    Ok(Verified { cards, missing })
+    Ok(missing)
 }
 
 impl Card {
@@ -107,12 +97,14 @@ pub fn cards(manifest: &str) -> Vec<Card> {
     manifest.lines().filter_map(card).collect()
 }
 
-/// Undoes the escapes of an artifact's words.
+/// Undoes the escapes of an artifact's words: `\s` is a space, `\\` a backslash.
 fn plain(word: &str) -> String {
-    word.replace("\\s", " ").replace("\\\\", "\\")
+    let pieces = word.split("\\\\").map(|piece| piece.replace("\\s", " "));
+    pieces.collect::<Vec<_>>().join("\\")
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// A hash in hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

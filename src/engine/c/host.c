@@ -7,7 +7,6 @@
 **   3  in library mode all of this runs on the engine thread;
 **   4  what a session allocated or opened is on its lists, and goes with it.
 */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
