@@ -21,13 +21,6 @@ pub struct OcxText {
     pub data: *const ::core::ffi::c_char,
     pub size: usize,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of OcxText"][::core::mem::size_of::<OcxText>() - 16usize];
-    ["Alignment of OcxText"][::core::mem::align_of::<OcxText>() - 8usize];
-    ["Offset of field: OcxText::data"][::core::mem::offset_of!(OcxText, data) - 0usize];
-    ["Offset of field: OcxText::size"][::core::mem::offset_of!(OcxText, size) - 8usize];
-};
 impl Default for OcxText {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
@@ -47,18 +40,6 @@ pub struct OcxOutcome {
     pub out: OcxText,
     pub err: OcxText,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of OcxOutcome"][::core::mem::size_of::<OcxOutcome>() - 48usize];
-    ["Alignment of OcxOutcome"][::core::mem::align_of::<OcxOutcome>() - 8usize];
-    ["Offset of field: OcxOutcome::left"][::core::mem::offset_of!(OcxOutcome, left) - 0usize];
-    ["Offset of field: OcxOutcome::code"][::core::mem::offset_of!(OcxOutcome, code) - 4usize];
-    ["Offset of field: OcxOutcome::panicked"][::core::mem::offset_of!(OcxOutcome, panicked) - 8usize];
-    ["Offset of field: OcxOutcome::out_of_memory"]
-        [::core::mem::offset_of!(OcxOutcome, out_of_memory) - 12usize];
-    ["Offset of field: OcxOutcome::out"][::core::mem::offset_of!(OcxOutcome, out) - 16usize];
-    ["Offset of field: OcxOutcome::err"][::core::mem::offset_of!(OcxOutcome, err) - 32usize];
-};
 impl Default for OcxOutcome {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
@@ -79,9 +60,6 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn ocx_session_memory(arg1: *const OcxSession) -> usize;
-}
-unsafe extern "C" {
-    pub fn ocx_session_handles(arg1: *const OcxSession) -> usize;
 }
 unsafe extern "C" {
     pub fn ocx_set_busy_timeout_ms(arg1: ::core::ffi::c_int);
@@ -113,14 +91,6 @@ pub struct OcxContent {
     pub content: OcxText,
     pub previous: *const ::core::ffi::c_char,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of OcxContent"][::core::mem::size_of::<OcxContent>() - 32usize];
-    ["Alignment of OcxContent"][::core::mem::align_of::<OcxContent>() - 8usize];
-    ["Offset of field: OcxContent::hash"][::core::mem::offset_of!(OcxContent, hash) - 0usize];
-    ["Offset of field: OcxContent::content"][::core::mem::offset_of!(OcxContent, content) - 8usize];
-    ["Offset of field: OcxContent::previous"][::core::mem::offset_of!(OcxContent, previous) - 24usize];
-};
 impl Default for OcxContent {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
@@ -143,22 +113,6 @@ pub struct OcxCheckIn {
     pub manifest_hash: *const ::core::ffi::c_char,
     pub is_private: ::core::ffi::c_int,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of OcxCheckIn"][::core::mem::size_of::<OcxCheckIn>() - 80usize];
-    ["Alignment of OcxCheckIn"][::core::mem::align_of::<OcxCheckIn>() - 8usize];
-    ["Offset of field: OcxCheckIn::user"][::core::mem::offset_of!(OcxCheckIn, user) - 0usize];
-    ["Offset of field: OcxCheckIn::parent"][::core::mem::offset_of!(OcxCheckIn, parent) - 8usize];
-    ["Offset of field: OcxCheckIn::branch"][::core::mem::offset_of!(OcxCheckIn, branch) - 16usize];
-    ["Offset of field: OcxCheckIn::allow_fork"][::core::mem::offset_of!(OcxCheckIn, allow_fork) - 24usize];
-    ["Offset of field: OcxCheckIn::contents"][::core::mem::offset_of!(OcxCheckIn, contents) - 32usize];
-    ["Offset of field: OcxCheckIn::content_count"]
-        [::core::mem::offset_of!(OcxCheckIn, content_count) - 40usize];
-    ["Offset of field: OcxCheckIn::manifest"][::core::mem::offset_of!(OcxCheckIn, manifest) - 48usize];
-    ["Offset of field: OcxCheckIn::manifest_hash"]
-        [::core::mem::offset_of!(OcxCheckIn, manifest_hash) - 64usize];
-    ["Offset of field: OcxCheckIn::is_private"][::core::mem::offset_of!(OcxCheckIn, is_private) - 72usize];
-};
 impl Default for OcxCheckIn {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
@@ -193,27 +147,8 @@ pub struct OcxSync {
     pub exchange: OcxExchange,
     pub release:
         ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void, reply: OcxText)>,
-    pub accepted:
-        ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void) -> ::core::ffi::c_int>,
     pub context: *mut ::core::ffi::c_void,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of OcxSync"][::core::mem::size_of::<OcxSync>() - 80usize];
-    ["Alignment of OcxSync"][::core::mem::align_of::<OcxSync>() - 8usize];
-    ["Offset of field: OcxSync::url"][::core::mem::offset_of!(OcxSync, url) - 0usize];
-    ["Offset of field: OcxSync::user"][::core::mem::offset_of!(OcxSync, user) - 8usize];
-    ["Offset of field: OcxSync::password"][::core::mem::offset_of!(OcxSync, password) - 16usize];
-    ["Offset of field: OcxSync::local_user"][::core::mem::offset_of!(OcxSync, local_user) - 24usize];
-    ["Offset of field: OcxSync::push"][::core::mem::offset_of!(OcxSync, push) - 32usize];
-    ["Offset of field: OcxSync::pull"][::core::mem::offset_of!(OcxSync, pull) - 36usize];
-    ["Offset of field: OcxSync::is_private"][::core::mem::offset_of!(OcxSync, is_private) - 40usize];
-    ["Offset of field: OcxSync::unversioned"][::core::mem::offset_of!(OcxSync, unversioned) - 44usize];
-    ["Offset of field: OcxSync::exchange"][::core::mem::offset_of!(OcxSync, exchange) - 48usize];
-    ["Offset of field: OcxSync::release"][::core::mem::offset_of!(OcxSync, release) - 56usize];
-    ["Offset of field: OcxSync::accepted"][::core::mem::offset_of!(OcxSync, accepted) - 64usize];
-    ["Offset of field: OcxSync::context"][::core::mem::offset_of!(OcxSync, context) - 72usize];
-};
 impl Default for OcxSync {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
@@ -225,6 +160,17 @@ impl Default for OcxSync {
 }
 unsafe extern "C" {
     pub fn ocx_sync(arg1: *mut OcxSession, arg2: *const OcxSync, arg3: *mut OcxOutcome);
+}
+unsafe extern "C" {
+    pub fn ocx_set_remote(
+        arg1: *mut OcxSession,
+        url: *const ::core::ffi::c_char,
+        password: *const ::core::ffi::c_char,
+        arg2: *mut OcxOutcome,
+    );
+}
+unsafe extern "C" {
+    pub fn ocx_remote(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
 }
 unsafe extern "C" {
     pub fn ocx_clone(

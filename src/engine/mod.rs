@@ -142,6 +142,30 @@ pub fn sync(path: &Path, request: SyncRequest) -> Result<bool> {
     call(move |desk| desk.warm(&path, "cannot sync", |s| s.sync(&mut sync)).map(|e| e.code == 0))?
 }
 
+/// Remembers a server in the repository at `path`, as Fossil does: the password is obscured, not encrypted.
+///
+/// # Errors
+/// As for [`check_in`].
+pub fn set_remote(path: &Path, url: Option<&str>, password: Option<&str>) -> Result<()> {
+    let path = path.to_owned();
+    let url = url.map(|u| c_string("the URL", u.as_bytes())).transpose()?;
+    let password = password.map(|p| c_string("the password", p.as_bytes())).transpose()?;
+    call(move |desk| {
+        desk.warm(&path, "cannot remember the remote", |s| s.set_remote(url.as_ref(), password.as_ref()))
+            .map(drop)
+    })?
+}
+
+/// The remembered URL and password of the repository at `path`; empty where there is none.
+///
+/// # Errors
+/// As for [`check_in`].
+pub fn remote(path: &Path) -> Result<(String, String)> {
+    let path = path.to_owned();
+    let out = call(move |desk| desk.warm(&path, "cannot read the remote", |s| s.remote()).map(|e| e.out))??;
+    Ok(out.split_once('\n').map_or((out.clone(), String::new()), |(u, p)| (u.to_owned(), p.to_owned())))
+}
+
 /// Clones a server's repository into a new file at `path`, which is removed again on failure.
 ///
 /// # Errors

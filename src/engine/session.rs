@@ -59,12 +59,6 @@ impl Session {
         unsafe { c::ocx_session_memory(self.raw.as_ptr()) }
     }
 
-    /// Number of files, databases and folders that Fossil's code holds open.
-    pub fn handles(&self) -> usize {
-        // SAFETY: I4 - `raw` lives until drop.
-        unsafe { c::ocx_session_handles(self.raw.as_ptr()) }
-    }
-
     fn call(&mut self, f: impl FnOnce(*mut c::OcxSession, *mut c::OcxOutcome)) -> Ended {
         let mut outcome = c::OcxOutcome::default();
         f(self.raw.as_ptr(), &raw mut outcome);
@@ -113,6 +107,20 @@ impl Session {
             // SAFETY: I2, I5, I6 - callbacks do not unwind, and `raw` and what it names outlive the call.
             self.call(|s, o| unsafe { c::ocx_sync(s, raw, o) })
         })
+    }
+
+    /// Remembers a server, or none.
+    pub fn set_remote(&mut self, url: Option<&CString>, password: Option<&CString>) -> Ended {
+        let optional = |s: Option<&CString>| s.map_or(ptr::null(), |s| s.as_ptr());
+        let (url, password) = (optional(url), optional(password));
+        // SAFETY: I2, I5 - as in `command`.
+        self.call(|s, o| unsafe { c::ocx_set_remote(s, url, password, o) })
+    }
+
+    /// Writes the remembered server's URL and, on the next line, its password.
+    pub fn remote(&mut self) -> Ended {
+        // SAFETY: I2 - as in `command`.
+        self.call(|s, o| unsafe { c::ocx_remote(s, o) })
     }
 
     /// Clones over the network into a new file.

@@ -14,9 +14,6 @@ pub trait Transport: Send {
     /// Sends `login_card` (may be empty, no line end) and `body` (uncompressed cards), and gives the
     /// uncompressed reply; `None` ends the sync, and the transport keeps the reason.
     fn exchange(&mut self, login_card: &[u8], body: &[u8]) -> Option<Vec<u8>>;
-
-    /// Whether the server took what was sent; asked once, at the end of a sync without error.
-    fn accepted(&self) -> bool;
 }
 
 /// What a sync does, as whom and over which transport.
@@ -53,7 +50,6 @@ pub(super) fn with_c<R>(sync: &mut Sync, f: impl FnOnce(&c::OcxSync) -> R) -> R 
         unversioned: 0,
         exchange: Some(exchange),
         release: Some(release),
-        accepted: Some(accepted),
         context: (&raw mut context).cast(),
     };
     let result = f(&raw);
@@ -94,12 +90,6 @@ unsafe extern "C" fn exchange(
 unsafe extern "C" fn release(context: *mut c_void, _reply: c::OcxText) {
     // SAFETY: I6 - as in `exchange`.
     unsafe { &mut *context.cast::<Context>() }.reply = Vec::new();
-}
-
-unsafe extern "C" fn accepted(context: *mut c_void) -> c_int {
-    // SAFETY: I6 - as in `exchange`.
-    let context = unsafe { &mut *context.cast::<Context>() };
-    c_int::from(catch_unwind(AssertUnwindSafe(|| context.transport.accepted())).unwrap_or(false))
 }
 
 /// The bytes of a C text.

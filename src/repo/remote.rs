@@ -71,6 +71,18 @@ impl Remote {
         self.url.to_string()
     }
 
+    /// The URL with the user, but without the password: what Fossil remembers.
+    #[must_use]
+    pub fn url_with_user(&self) -> String {
+        let url = self.url();
+        match (&self.user, url.split_once("://")) {
+            (Some(user), Some((scheme, rest))) => {
+                format!("{scheme}://{}@{rest}", percent_encoded(user.as_str()))
+            }
+            _ => url,
+        }
+    }
+
     /// The user to log in as.
     #[must_use]
     pub fn user(&self) -> Option<&User> {
@@ -140,6 +152,11 @@ impl fmt::Display for Password {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
 fn percent_decoded(text: &str) -> Result<String> {

@@ -7,6 +7,7 @@
 mod check_in;
 mod content;
 mod names;
+mod rows;
 mod user;
 
 use std::path::{Path, PathBuf};
@@ -111,6 +112,16 @@ impl Store {
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn setting(&self, name: &str) -> Result<Option<String>> {
         self.first("SELECT value FROM config WHERE name=?1", [name], |row| text(row, 0))
+    }
+
+    /// Copies the whole repository into a new file, whatever is written to it meanwhile.
+    pub(super) fn copy_to(&self, path: &str) -> Result<()> {
+        let copied = connect(&self.path).and_then(|db| {
+            // The copy counts as writing.
+            db.execute_batch("PRAGMA query_only=0")?;
+            db.execute("VACUUM INTO ?1", [path])
+        });
+        copied.map(drop).map_err(|e| cannot_read(&self.path, e))
     }
 
     fn db(&self) -> MutexGuard<'_, Connection> {

@@ -48,6 +48,7 @@ fn make(plan: &Plan) -> Result<String> {
             "#![allow(clippy::all, clippy::pedantic, clippy::restriction, reason = \"not written by hand\")]",
         )
         .derive_default(true)
+        .layout_tests(false)
         .disable_header_comment()
         .rust_edition(bindgen::RustEdition::Edition2024)
         .use_core()

@@ -96,9 +96,6 @@ static void *fd_item(int fd){ return (void*)(size_t)(fd+1); }
 static int item_fd(void *p){ return (int)(size_t)p - 1; }
 
 size_t ocx_session_memory(const OcxSession *s){ return s->memory; }
-size_t ocx_session_handles(const OcxSession *s){
-  return s->databases.count + s->files.count + s->directories.count + s->descriptors.count;
-}
 
 /* ---- Streams: output to memory, input empty ---- */
 
@@ -249,6 +246,13 @@ void ocx_check_in(OcxSession *s, const OcxCheckIn *c, OcxOutcome *o){
 void ocx_sync(OcxSession *s, const OcxSync *sync, OcxOutcome *o){
   sync_now = sync;
   run(s, ocx_mod_sync, sync, o);
+}
+void ocx_set_remote(OcxSession *s, const char *url, const char *password, OcxOutcome *o){
+  OcxModRemote r = { url, password };
+  run(s, ocx_mod_set_remote, &r, o);
+}
+void ocx_remote(OcxSession *s, OcxOutcome *o){
+  run(s, ocx_mod_remote, 0, o);
 }
 void ocx_clone(OcxSession *s, const OcxSync *sync, const char *path, OcxOutcome *o){
   OcxModClone c = { sync, path };

@@ -213,8 +213,8 @@ int ocx_mod_check_in(const void *pArg){
 
 /*
 ** Push and pull.  The real "unsent" table is shadowed while the sync runs, since
-** emptying it first would hold the write lock through every wait on the network;
-** its rows go when the server has taken what was sent.
+** emptying it first would hold the write lock through every wait on the network,
+** and would forget what the server then does not take.  The caller empties it.
 */
 int ocx_mod_sync(const void *pArg){
   const OcxSync *p = pArg;
@@ -227,18 +227,33 @@ int ocx_mod_sync(const void *pArg){
   if( p->unversioned ) flags |= SYNC_UNVERSIONED;
   url_parse(p->url, 0);
   db_multi_exec(
-    "CREATE TEMP TABLE ocx_sent(rid INTEGER PRIMARY KEY);"
-    "INSERT INTO ocx_sent SELECT rid FROM repository.unsent;"
     "CREATE TEMP TABLE unsent(rid INTEGER PRIMARY KEY);"
-    "INSERT INTO temp.unsent SELECT rid FROM ocx_sent;");
+    "INSERT INTO temp.unsent SELECT rid FROM repository.unsent;");
   nErr = client_sync(flags, 0, 0, 0, 0);
-  if( p->push && nErr==0 && p->accepted(p->context) ){
-    db_begin_write();
-    db_multi_exec("DELETE FROM repository.unsent WHERE rid IN ocx_sent");
-    db_end_transaction(0);
-  }
-  db_multi_exec("DROP TABLE temp.unsent; DROP TABLE temp.ocx_sent");
+  db_multi_exec("DROP TABLE temp.unsent");
   return nErr;
+}
+
+int ocx_mod_set_remote(const void *pArg){
+  const OcxModRemote *p = pArg;
+  db_begin_write();
+  if( p->url ){
+    db_set("last-sync-url", p->url, 0);
+  }else{
+    db_unset("last-sync-url", 0);
+  }
+  if( p->password ){
+    db_set("last-sync-pw", obscure(p->password), 0);
+  }else{
+    db_unset("last-sync-pw", 0);
+  }
+  db_end_transaction(0);
+  return 0;
+}
+
+int ocx_mod_remote(const void *unused){
+  fossil_print("%s\n%s", db_get("last-sync-url", ""), unobscure(db_get("last-sync-pw", "")));
+  return 0;
 }
 
 /*

@@ -38,9 +38,8 @@ OcxSession *ocx_session_new(size_t max_memory);
 /* Closes all that the session opened and frees all it allocated. */
 void ocx_session_free(OcxSession*);
 
-/* Bytes of memory and number of handles that the session holds. */
+/* Bytes of memory that the session holds. */
 size_t ocx_session_memory(const OcxSession*);
-size_t ocx_session_handles(const OcxSession*);
 
 /* Sets how long SQLite waits for a lock held elsewhere, for connections opened from now on. */
 void ocx_set_busy_timeout_ms(int);
@@ -97,12 +96,17 @@ typedef struct OcxSync {
   int push, pull, is_private, unversioned;
   OcxExchange exchange;
   void (*release)(void *context, OcxText reply);
-  int (*accepted)(void *context);  /* asked at the end: did the server take what was sent? */
   void *context;
 } OcxSync;
 
 /* Push and pull by Fossil's own code; code is its error count. */
 void ocx_sync(OcxSession*, const OcxSync*, OcxOutcome*);
+
+/* Remembers a server as Fossil does, the password obscured; NULL for none. */
+void ocx_set_remote(OcxSession*, const char *url, const char *password, OcxOutcome*);
+
+/* Standard output is the remembered URL, a newline, and the password. */
+void ocx_remote(OcxSession*, OcxOutcome*);
 
 /* Clones into a new repository file; the local admin user is local_user. */
 void ocx_clone(OcxSession*, const OcxSync*, const char *path, OcxOutcome*);

@@ -8,6 +8,7 @@
 
 typedef struct OcxModCommand { const char *directory; int argc; const char *const *argv; const char *user; } OcxModCommand;
 typedef struct OcxModClone { const OcxSync *sync; const char *path; } OcxModClone;
+typedef struct OcxModRemote { const char *url, *password; } OcxModRemote;
 typedef struct OcxModAdopt { const char *path, *local_user; } OcxModAdopt;
 
 int ocx_mod_command(const void*);          /* OcxModCommand */
@@ -15,6 +16,8 @@ int ocx_mod_open_repository(const void*);  /* path */
 int ocx_mod_is_stale(const void*);
 int ocx_mod_check_in(const void*);         /* OcxCheckIn */
 int ocx_mod_sync(const void*);             /* OcxSync */
+int ocx_mod_set_remote(const void*);       /* OcxModRemote */
+int ocx_mod_remote(const void*);
 int ocx_mod_clone(const void*);            /* OcxModClone */
 int ocx_mod_adopt_copy(const void*);       /* OcxModAdopt */
 

@@ -1,0 +1,249 @@
+//! A check-in: from the state of a checkout to artifacts in the repository.
+//!
+//! Rust walks, hashes and writes the manifest; Fossil's code stores it and links it in, in one
+//! transaction; then the checkout's own database follows. What happens when the process ends in
+//! between is `checkout`'s business ([`Checkout::recovered`](super::Checkout::recovered)).
+
+use std::collections::BTreeMap;
+
+use super::artifact::{Cherrypick, FileCard, Manifest, TagAction, TagCard, looks_like_artifact};
+use super::checkout::Checkout;
+use super::status::{FILE_MAX, Status};
+use super::store::{CheckInInfo, FileEntry, Files};
+use super::tree::Entry;
+use crate::engine::{self, Artifacts, Content};
+use crate::error::{Error, Kind, Result};
+use crate::name::{Branch, Hash, TreePath, User};
+
+/// What a check-in says of itself.
+#[derive(Debug, Clone)]
+pub struct CheckIn {
+    /// The comment: any text without NUL.
+    pub comment: String,
+    /// The branch that begins here; `None` stays on the parent's.
+    pub branch: Option<Branch>,
+    /// Who makes it; a login of the repository.
+    pub user: User,
+    /// When, as `2026-11-30T10:23:45.120` in UTC; `None` is now.
+    pub time: Option<String>,
+}
+
+/// A check-in that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedIn {
+    /// Its hash.
+    pub hash: Hash,
+    /// The branch it is on.
+    pub branch: String,
+    /// When it was made, as the manifest says it.
+    pub time: String,
+}
+
+impl Checkout {
+    /// Makes a check-in of exactly the files that `status` describes, and moves the checkout to it.
+    ///
+    /// # Errors
+    /// [`Kind::Unchanged`] when nothing differs from the parent; [`Kind::Invalid`] for a file that cannot be stored or would be
+    /// taken for a control artifact, and for a clock that is behind the parent; [`Kind::Changed`] for a file that changed
+    /// since `status`; [`Kind::WouldFork`], [`Kind::Closed`], [`Kind::Denied`] for a private parent, [`Kind::NotFound`] for an
+    /// unknown user; [`Kind::Busy`], [`Kind::DiskFull`]. In each case nothing is stored.
+    pub fn check_in(&self, check_in: &CheckIn, status: &Status) -> Result<CheckedIn> {
+        let draft = Draft::of(self, check_in, status)?;
+        let bytes = draft.manifest.write()?;
+        let hash = self.hash_of(&bytes)?;
+        self.intend(&hash)?;
+        let stored = engine::check_in(
+            self.repository().path(),
+            Artifacts {
+                user: check_in.user.to_string(),
+                parent: draft.parent.hash.to_string(),
+                branch: draft.branch.clone(),
+                allow_fork: false,
+                contents: draft.contents,
+                manifest: bytes,
+                manifest_hash: hash.to_string(),
+                private: false,
+            },
+        );
+        if let Err(e) = stored {
+            self.abandon_intent()?;
+            return Err(e);
+        }
+        self.follow(&hash, status)?;
+        Ok(CheckedIn { hash, branch: draft.branch, time: draft.manifest.date })
+    }
+}
+
+/// A check-in that has passed all checks that need no lock.
+struct Draft {
+    parent: CheckInInfo,
+    branch: String,
+    manifest: Manifest,
+    contents: Vec<Content>,
+}
+
+impl Draft {
+    fn of(checkout: &Checkout, check_in: &CheckIn, status: &Status) -> Result<Self> {
+        refuse_unstorable(status)?;
+        let store = checkout.repository().store();
+        let parent = store.check_in(&checkout.parent()?)?;
+        if parent.hash != status.parent {
+            return Err(Error::new(Kind::Changed, "the checkout has moved to another check-in meanwhile")
+                .hint("Look at the changes again."));
+        }
+        let merged = checkout.merged()?;
+        if status.changes.is_empty() && merged.is_empty() {
+            return Err(Error::new(Kind::Unchanged, "nothing has changed since the parent check-in")
+                .hint("Edit a file first."));
+        }
+        if parent.private {
+            return Err(Error::new(Kind::Denied, format!("the parent `{}` is private", parent.hash.short()))
+                .hint("Open a check-in that is public; a public one must not name a private parent."));
+        }
+        let date = date_after(checkout, &parent, check_in.time.as_deref())?;
+        let contents = contents(checkout, status, &*store.files(&parent.hash)?)?;
+        let branch = check_in.branch.as_ref().map_or(parent.branch.clone(), ToString::to_string);
+        let mut manifest = Manifest {
+            comment: Some(check_in.comment.clone()),
+            date,
+            files: file_cards(&status.files, &status.renamed),
+            parents: vec![parent.hash],
+            tags: tags(checkout, &parent, &branch)?,
+            user: Some(check_in.user.to_string()),
+            ..Manifest::default()
+        };
+        for (hash, how) in merged {
+            match how {
+                Merged::Whole => manifest.parents.push(hash),
+                Merged::Cherrypick => {
+                    manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout: false })
+                }
+                Merged::Backout => {
+                    manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout: true })
+                }
+            }
+        }
+        Ok(Self { parent, branch, manifest, contents })
+    }
+}
+
+/// How a merge that is part of the next check-in took the other side's changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Merged {
+    Whole,
+    Cherrypick,
+    Backout,
+}
+
+fn refuse_unstorable(status: &Status) -> Result<()> {
+    let Some((name, why)) = status.refused.first() else { return Ok(()) };
+    let more = status.refused.len() - 1;
+    let more = if more == 0 { String::new() } else { format!(", and {more} more such") };
+    Err(Error::new(Kind::Invalid, format!("`{name}` cannot be checked in: {why}{more}"))
+        .hint("Rename or remove it, or ignore it by `.fossil-settings/ignore-glob`; a check-in holds every file or none."))
+}
+
+fn file_cards(files: &Files, renamed: &BTreeMap<TreePath, TreePath>) -> Vec<FileCard> {
+    files
+        .iter()
+        .map(|(path, file)| FileCard {
+            name: path.to_string(),
+            hash: Some(file.hash),
+            kind: file.kind,
+            prior: renamed.get(path).map(ToString::to_string),
+        })
+        .collect()
+}
+
+/// The contents that the repository may lack, read again and checked against the status.
+fn contents(checkout: &Checkout, status: &Status, before: &Files) -> Result<Vec<Content>> {
+    let mut contents = Vec::new();
+    for (path, file) in &status.files {
+        let old = before.get(status.renamed.get(path).unwrap_or(path));
+        if old.is_some_and(|old| old.hash == file.hash) {
+            continue;
+        }
+        let bytes = checkout.tree().content(&entry(checkout, path)?, FILE_MAX)?;
+        check_content(path, file, &bytes)?;
+        contents.push(Content {
+            hash: file.hash.to_string(),
+            bytes,
+            previous: old.map(|old| old.hash.to_string()),
+        });
+    }
+    Ok(contents)
+}
+
+fn entry(checkout: &Checkout, path: &TreePath) -> Result<Entry> {
+    checkout.tree().stat(path).map_err(|e| {
+        Error::new(Kind::Changed, format!("`{}` changed while it was looked at: {e}", path.shown()))
+            .hint("Look at the changes again.")
+    })
+}
+
+fn check_content(path: &TreePath, file: &FileEntry, bytes: &[u8]) -> Result<()> {
+    if !file.hash.names(bytes) {
+        return Err(Error::new(Kind::Changed, format!("`{}` changed while it was looked at", path.shown()))
+            .hint("Look at the changes again."));
+    }
+    if looks_like_artifact(bytes) {
+        return Err(Error::new(
+            Kind::Invalid,
+            format!(
+                "`{}` has the form of a Fossil control artifact, which every server would obey",
+                path.shown()
+            ),
+        )
+        .hint(
+            "Change the file so that it is no well-formed artifact, for instance by a first line of text.",
+        ));
+    }
+    Ok(())
+}
+
+/// The time of the new check-in, which must be after its parent's.
+fn date_after(checkout: &Checkout, parent: &CheckInInfo, wanted: Option<&str>) -> Result<String> {
+    let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%f', ?1), julianday(?1)";
+    let at = |time: &str| -> Result<(Option<String>, Option<f64>)> {
+        checkout.state(|db| Ok(db.query_row(sql, [time], |row| Ok((row.get(0)?, row.get(1)?)))?))
+    };
+    // A parent that was made in this very millisecond is waited for.
+    for _ in 0..5 {
+        let (Some(date), Some(julian)) = at(wanted.unwrap_or("now"))? else {
+            return Err(Error::new(Kind::Invalid, "the time of the check-in is no time")
+                .hint("Give it as `2026-11-30T10:23:45.120`."));
+        };
+        if julian > parent.julian {
+            return Ok(date);
+        }
+        if wanted.is_some() || parent.julian - julian > 0.01 / 86400.0 {
+            return Err(Error::new(
+                Kind::Invalid,
+                format!(
+                    "the clock is behind: now is {date}, and the parent `{}` is from {}",
+                    parent.hash.short(),
+                    parent.time
+                ),
+            )
+            .hint(
+                "Set the clock right, or wait until it has passed the parent's time; nothing was stored.",
+            ));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(4));
+    }
+    Err(Error::new(Kind::Busy, "the clock does not move").hint("Try again."))
+}
+
+/// The tags by which the check-in leaves the parent's branch for its own; none when it stays.
+fn tags(checkout: &Checkout, parent: &CheckInInfo, branch: &str) -> Result<Vec<TagCard>> {
+    if parent.branch == branch {
+        return Ok(Vec::new());
+    }
+    let mut tags = TagCard::new_branch(branch);
+    for name in checkout.repository().store().propagating_symbols(&parent.hash)? {
+        if name != format!("sym-{branch}") {
+            tags.push(TagCard { action: TagAction::Cancel, name, target: None, value: None });
+        }
+    }
+    Ok(tags)
+}

@@ -1,0 +1,518 @@
+//! A checkout: a folder with the files of a check-in, and Fossil's database beside them.
+//!
+//! The database is Fossil's own (`.fslckout`), so plain `fossil` works in the same folder. OCX keeps a
+//! few tables of its own there, all named `ocx_...`, which Fossil leaves alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use sha1::{Digest, Sha1};
+
+use super::check_in::Merged;
+use super::ignore::Ignore;
+use super::repository::Repository;
+use super::status::{StatCache, Status, no_parent};
+use super::store::Files;
+use super::tree::{FileKind, Tree};
+use crate::engine;
+use crate::error::{Error, Kind, Result};
+use crate::name::{Hash, TreePath, User};
+
+/// The names that Fossil gives a checkout's database.
+const DATABASES: [&str; 2] = [".fslckout", "_FOSSIL_"];
+/// The most bytes of a file under `.fossil-settings`.
+const SETTING_MAX: u64 = 1 << 20;
+
+/// A folder with the files of a check-in.
+///
+/// ```
+/// use ocx::{name::{Branch, User}, repo::{CheckIn, Checkout, NewRepository, Repository}};
+/// let folder = tempfile::tempdir()?;
+/// let user = User::parse("ann")?;
+/// let repository = Repository::create(&folder.path().join("r.fossil"), &NewRepository { user: user.clone() })?;
+/// let checkout = Checkout::open(&repository, &folder.path().join("work"), None, Some(&user))?;
+/// std::fs::write(checkout.root().join("a.txt"), "one\n")?;
+/// let status = checkout.status()?;
+/// assert_eq!(status.changes[0].path.as_str(), "a.txt");
+/// let made = checkout.check_in(&CheckIn { comment: "add a".into(), branch: None, user, time: None }, &status)?;
+/// assert_eq!(checkout.parent()?, made.hash);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Checkout {
+    root: PathBuf,
+    database: PathBuf,
+    tree: Tree,
+    repository: Repository,
+    state: Mutex<Connection>,
+    stats: Mutex<StatCache>,
+    recovered: Option<Hash>,
+}
+
+/// What an update of a checkout did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Updated {
+    /// The check-in that the checkout stands on now.
+    pub hash: Hash,
+    /// Files in which both sides changed the same lines; they hold conflict marks now.
+    pub conflicts: Vec<String>,
+}
+
+/// What Fossil was told of files since the parent check-in.
+#[derive(Debug, Default)]
+pub(super) struct KnownFiles {
+    /// Paths to be added.
+    pub added: BTreeSet<TreePath>,
+    /// New paths of renamed files, with the old ones.
+    pub renamed: BTreeMap<TreePath, TreePath>,
+}
+
+impl Checkout {
+    /// Opens a version of a repository in an empty folder, which is made when it is not there; without a
+    /// version, the tip of `trunk`. `user` is who acts here from now on.
+    ///
+    /// # Errors
+    /// [`Kind::Exists`] when the folder is not empty or is a checkout, [`Kind::NotFound`] or [`Kind::Ambiguous`] for the
+    /// version or an unknown user, [`Kind::DiskFull`], [`Kind::Denied`].
+    pub fn open(
+        repository: &Repository,
+        dir: &Path,
+        version: Option<&str>,
+        user: Option<&User>,
+    ) -> Result<Self> {
+        let store = repository.store();
+        let hash = store.resolve(version.unwrap_or("trunk"))?;
+        store.check_in(&hash)?;
+        if let Some(user) = user
+            && store.user(user)?.is_none()
+        {
+            return Err(Error::new(Kind::NotFound, format!("no user `{user}` in the repository"))
+                .hint("Name a login of the repository."));
+        }
+        let root =
+            std::path::absolute(dir).map_err(|e| Error::io(format!("cannot find `{}`", dir.display()), e))?;
+        let made_folder = !root.exists();
+        let path = |p: &Path| p.to_str().map(str::to_owned).ok_or_else(|| not_utf8(p));
+        let (work, file) = (path(&root)?, path(repository.path())?);
+        let args = ["open", "--nosync", "--nested", "--workdir", &work, &file, hash.as_str()];
+        if let Err(e) = engine::command(Path::new("/"), &args, user.map(User::as_str)) {
+            if made_folder {
+                // Only what Fossil itself put there can be lost.
+                let _ = std::fs::remove_dir_all(&root);
+            }
+            return Err(e);
+        }
+        let checkout = Self::at(&root)?;
+        if let Some(user) = user {
+            checkout.set_var("default-user", user.as_str())?;
+        }
+        Ok(checkout)
+    }
+
+    /// Finds the checkout that `dir` is in: its own folder or one above it.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when there is none, or its repository is gone; [`Kind::Foreign`], [`Kind::Corrupt`].
+    pub fn at(dir: &Path) -> Result<Self> {
+        let dir =
+            std::path::absolute(dir).map_err(|e| Error::io(format!("cannot find `{}`", dir.display()), e))?;
+        let found = dir.ancestors().find_map(|folder| {
+            let name = DATABASES.iter().find(|name| is_database(&folder.join(name)))?;
+            Some((folder, folder.join(name)))
+        });
+        let Some((root, database)) = found else {
+            return Err(Error::new(Kind::NotFound, format!("`{}` is not in a checkout", dir.display()))
+                .hint("Open one with `ocx open REPOSITORY FOLDER`, or name its folder with -C."));
+        };
+        let state = connect(&database)?;
+        let file: String = var(&state, "repository")?.ok_or_else(|| no_parent(root))?;
+        let repository = Repository::open(&root.join(file))?;
+        let tree = Tree::open(root)?.keeping_out(repository.path());
+        let tree = written_by_fossil(&repository, tree)?;
+        let mut checkout = Self {
+            root: root.to_owned(),
+            database,
+            tree,
+            repository,
+            state: Mutex::new(state),
+            stats: Mutex::default(),
+            recovered: None,
+        };
+        checkout.recovered = checkout.recover()?;
+        Ok(checkout)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The files, without following links out of the folder.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The repository it is a checkout of.
+    #[must_use]
+    pub fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    /// Whether the checkout is still there: it may have been closed or removed since.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        is_database(&self.database)
+    }
+
+    /// A check-in that an earlier process stored without moving the checkout to it, which opening this
+    /// checkout has made good.
+    #[must_use]
+    pub fn recovered(&self) -> Option<Hash> {
+        self.recovered
+    }
+
+    /// Who acts here: the checkout's own user, else the repository's default, else the only one who may do everything.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when none of them is set.
+    pub fn user(&self) -> Result<User> {
+        let own = self.state(|db| var(db, "default-user"))?;
+        let store = self.repository.store();
+        let name = match own {
+            Some(name) => Some(name),
+            None => store.setting("default-user")?.or(store.first_user()?),
+        };
+        let name = name.ok_or_else(|| {
+            Error::new(Kind::NotFound, "nobody is named as the user of this checkout")
+                .hint("Run `ocx fossil user default NAME` in it.")
+        })?;
+        User::parse(&name)
+    }
+
+    /// The check-in that the files are compared with.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when there is none.
+    pub fn parent(&self) -> Result<Hash> {
+        let (rid, hash) = self.state(|db| Ok((var(db, "checkout")?, var(db, "checkout-hash")?)))?;
+        match (hash, rid) {
+            (Some(hash), _) => Hash::parse(&hash),
+            (None, Some(rid)) => self
+                .repository
+                .store()
+                .hash_of_rid(rid.parse().unwrap_or(0))?
+                .ok_or_else(|| no_parent(&self.root)),
+            (None, None) => Err(no_parent(&self.root)),
+        }
+    }
+
+    /// Eight hex digits that tell this checkout from others, and stay the same for it.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`], [`Kind::DiskFull`].
+    pub fn id(&self) -> Result<String> {
+        self.state(|db| {
+            db.execute(
+                "INSERT OR IGNORE INTO vvar(name,value) VALUES('ocx-id', lower(hex(randomblob(4))))",
+                [],
+            )?;
+            var(db, "ocx-id")?.ok_or_else(|| no_parent(&self.root))
+        })
+    }
+
+    /// The ignore rules: those in the tree, else those of the repository.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`], [`Kind::Corrupt`].
+    pub fn ignore(&self) -> Result<Ignore> {
+        Ok(Ignore::parse(&self.setting("ignore-glob")?.unwrap_or_default()))
+    }
+
+    /// Runs `act` on the checkout's database, where the modules above keep tables named `ocx_...`.
+    ///
+    /// # Errors
+    /// What `act` gives.
+    pub fn state<T>(&self, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        act(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Moves the checkout to another version by Fossil's own code, merging what has changed here into it.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Busy`], [`Kind::DiskFull`].
+    pub fn update(&self, version: &str) -> Result<Updated> {
+        let hash = self.repository.store().resolve(version)?;
+        self.tell_fossil(&self.status()?)?;
+        let user = self.user()?;
+        let out = engine::command(&self.root, &["update", "--nosync", hash.as_str()], Some(user.as_str()))?;
+        let conflicts = out.out.lines().filter_map(conflict).map(str::to_owned).collect();
+        Ok(Updated { hash: self.parent()?, conflicts })
+    }
+
+    /// A setting as Fossil finds it: the file in the tree stands over the repository's value.
+    fn setting(&self, name: &str) -> Result<Option<String>> {
+        let path = TreePath::parse(&format!(".fossil-settings/{name}"))?;
+        match self.tree.read(&path, SETTING_MAX) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(_) => self.repository.store().setting(name),
+        }
+    }
+
+    pub(super) fn allows_symlinks(&self) -> Result<bool> {
+        let value = self.repository.store().setting("allow-symlinks")?.unwrap_or_default();
+        Ok(matches!(value.trim().to_ascii_lowercase().as_str(), "1" | "on" | "yes" | "true"))
+    }
+
+    pub(super) fn stat_cache(&self) -> MutexGuard<'_, StatCache> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name that the repository's hash policy gives to new content.
+    pub(super) fn hash_of(&self, content: &[u8]) -> Result<Hash> {
+        let sha1_only = self.repository.store().setting("hash-policy")?.as_deref() == Some("0");
+        Ok(if sha1_only { Hash::from_digest(&Sha1::digest(content)) } else { Hash::of(content) })
+    }
+
+    /// What Fossil was told of files: `fossil add` and `fossil mv`.
+    pub(super) fn known_files(&self) -> Result<KnownFiles> {
+        self.state(|db| {
+            let mut known = KnownFiles::default();
+            let mut query =
+                db.prepare("SELECT pathname, origname, rid FROM vfile WHERE NOT deleted AND (rid=0 OR origname!=pathname)")?;
+            let mut rows = query.query([])?;
+            while let Some(row) = rows.next()? {
+                let path: String = row.get(0)?;
+                let Ok(path) = TreePath::parse_stored(&path) else { continue };
+                let old: Option<String> = row.get(1)?;
+                match old.and_then(|old| TreePath::parse_stored(&old).ok()).filter(|old| *old != path) {
+                    Some(old) if row.get::<_, i64>(2)? != 0 => {
+                        known.renamed.insert(path.clone(), old);
+                    }
+                    _ => {}
+                }
+                known.added.insert(path);
+            }
+            Ok(known)
+        })
+    }
+
+    /// The check-ins that were merged into the files since the parent.
+    pub(super) fn merged(&self) -> Result<Vec<(Hash, Merged)>> {
+        self.state(|db| {
+            let mut query = db.prepare("SELECT id, mhash FROM vmerge WHERE id<=0 ORDER BY id DESC, mhash")?;
+            let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+            let mut merged = Vec::new();
+            for row in rows {
+                let (id, hash) = row?;
+                let how = match id {
+                    -1 => Merged::Cherrypick,
+                    -2 => Merged::Backout,
+                    _ => Merged::Whole,
+                };
+                merged.push((Hash::parse(&hash)?, how));
+            }
+            Ok(merged)
+        })
+    }
+
+    /// Notes that the check-in `hash` is about to be stored, so that a later process can make good an end in between.
+    pub(super) fn intend(&self, hash: &Hash) -> Result<()> {
+        self.set_var("ocx-intent", hash.as_str())
+    }
+
+    pub(super) fn abandon_intent(&self) -> Result<()> {
+        self.state(|db| Ok(db.execute("DELETE FROM vvar WHERE name='ocx-intent'", []).map(drop)?))
+    }
+
+    /// Moves the checkout to a check-in that holds just the files of `status`.
+    pub(super) fn follow(&self, hash: &Hash, status: &Status) -> Result<()> {
+        let changed: BTreeSet<&TreePath> =
+            status.changes.iter().map(|c| &c.path).chain(status.renamed.keys()).collect();
+        self.stand_on(hash, &status.files, |path| changed.contains(path))?;
+        self.write_manifest(hash)
+    }
+
+    /// Makes good what an ended process has left: an intended check-in that is in the repository is followed.
+    fn recover(&self) -> Result<Option<Hash>> {
+        let Some(intent) = self.state(|db| var(db, "ocx-intent"))? else { return Ok(None) };
+        let store = self.repository.store();
+        let hash = Hash::parse(&intent)?;
+        if self.parent()? == hash || !store.holds(&hash)? {
+            self.abandon_intent()?;
+            return Ok(None);
+        }
+        let files = store.files(&hash)?;
+        self.stand_on(&hash, &files, |_| true)?;
+        self.write_manifest(&hash)?;
+        Ok(Some(hash))
+    }
+
+    /// Writes Fossil's view of the checkout: it stands on `hash` with `files`, of which those that
+    /// `changed` names have other rows than before.
+    fn stand_on(&self, hash: &Hash, files: &Files, changed: impl Fn(&TreePath) -> bool) -> Result<()> {
+        let store = self.repository.store();
+        let missing = || Error::new(Kind::Corrupt, format!("check-in `{}` is not whole", hash.short()));
+        let vid = store.rid(hash)?.ok_or_else(missing)?;
+        self.state(|db| {
+            let done = db.unchecked_transaction()?;
+            done.execute_batch("DELETE FROM vmerge")?;
+            let names: Vec<String> = {
+                let mut query = done.prepare("SELECT pathname FROM vfile")?;
+                query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
+            };
+            for name in &names {
+                if TreePath::parse_stored(name).is_ok_and(|path| !files.contains_key(&path)) {
+                    done.execute("DELETE FROM vfile WHERE pathname=?1", [name])?;
+                }
+            }
+            done.execute(
+                "UPDATE vfile SET vid=?1, mrid=rid, mhash=NULL, chnged=0, deleted=0, origname=NULL
+                 WHERE vid!=?1 OR chnged OR deleted OR origname IS NOT NULL",
+                [vid],
+            )?;
+            for (path, file) in files.iter().filter(|(path, _)| changed(path)) {
+                let rid = store.rid(&file.hash)?.ok_or_else(missing)?;
+                let mtime = self.tree.stat(path).map_or(0, |entry| entry.mtime_ns.div_euclid(1_000_000_000));
+                done.prepare_cached(
+                    "INSERT INTO vfile(vid,chnged,deleted,isexe,islink,rid,mrid,mtime,pathname)
+                     VALUES(?1,0,0,?2,?3,?4,?4,?5,?6)
+                     ON CONFLICT(pathname,vid) DO UPDATE SET isexe=excluded.isexe, islink=excluded.islink,
+                       rid=excluded.rid, mrid=excluded.mrid, mtime=excluded.mtime",
+                )?
+                .execute(params![
+                    vid,
+                    file.kind == FileKind::Executable,
+                    file.kind == FileKind::Symlink,
+                    rid,
+                    mtime,
+                    path.as_str()
+                ])?;
+            }
+            let mut put = done.prepare("REPLACE INTO vvar(name,value) VALUES(?1,?2)")?;
+            put.execute(params!["checkout", vid])?;
+            put.execute(params!["checkout-hash", hash.as_str()])?;
+            drop(put);
+            done.execute_batch("DELETE FROM vvar WHERE name IN ('ocx-intent','ci-comment','undo_available','redo_available')")?;
+            done.commit()?;
+            Ok(())
+        })
+    }
+
+    /// Tells Fossil's database of added and removed files and of those whose times could hide a change, so that its own code
+    /// takes them for what they are.
+    fn tell_fossil(&self, status: &Status) -> Result<()> {
+        let vid: i64 = self.state(|db| var(db, "checkout"))?.and_then(|v| v.parse().ok()).unwrap_or(0);
+        self.state(|db| {
+            let done = db.unchecked_transaction()?;
+            for change in &status.changes {
+                let path = change.path.as_str();
+                match change.how {
+                    super::How::Added => {
+                        done.execute(
+                            "INSERT OR IGNORE INTO vfile(vid,chnged,deleted,isexe,islink,rid,mrid,mtime,pathname)
+                             VALUES(?1,0,0,0,0,0,0,0,?2)",
+                            params![vid, path],
+                        )?;
+                    }
+                    super::How::Deleted => {
+                        let renamed = status.renamed.values().any(|old| *old == change.path);
+                        if !renamed {
+                            done.execute("UPDATE vfile SET deleted=1 WHERE pathname=?1", [path])?;
+                        }
+                    }
+                    _ => {
+                        done.execute("UPDATE vfile SET mtime=0 WHERE pathname=?1", [path])?;
+                    }
+                }
+            }
+            done.commit()?;
+            Ok(())
+        })
+    }
+
+    /// Writes `manifest` and `manifest.uuid` where the repository's setting wants them in each checkout.
+    fn write_manifest(&self, hash: &Hash) -> Result<()> {
+        let (raw, uuid) = manifest_files(&self.repository)?;
+        let write = |name: &str, content: &[u8]| {
+            let what = || format!("cannot write `{name}`");
+            let file = tempfile::NamedTempFile::new_in(&self.root).map_err(|e| Error::io(what(), e))?;
+            std::fs::write(file.path(), content).map_err(|e| Error::io(what(), e))?;
+            file.persist(self.root.join(name)).map(drop).map_err(|e| Error::io(what(), e.error))
+        };
+        if raw {
+            write("manifest", &self.repository.store().content(hash)?)?;
+        }
+        if uuid {
+            write("manifest.uuid", format!("{hash}\n").as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn set_var(&self, name: &str, value: &str) -> Result<()> {
+        self.state(|db| {
+            Ok(db.execute("REPLACE INTO vvar(name,value) VALUES(?1,?2)", [name, value]).map(drop)?)
+        })
+    }
+}
+
+/// Which of `manifest` and `manifest.uuid` Fossil writes into checkouts of this repository.
+fn manifest_files(repository: &Repository) -> Result<(bool, bool)> {
+    let value = repository.store().setting("manifest")?.unwrap_or_default();
+    let all = matches!(value.trim().to_ascii_lowercase().as_str(), "1" | "on" | "yes" | "true");
+    let letters = value.chars().all(|c| "rut".contains(c));
+    Ok((all || (letters && value.contains('r')), all || (letters && value.contains('u'))))
+}
+
+/// The tree without the files that Fossil itself writes there.
+fn written_by_fossil(repository: &Repository, mut tree: Tree) -> Result<Tree> {
+    let (raw, uuid) = manifest_files(repository)?;
+    for (name, writes) in [("manifest", raw), ("manifest.uuid", uuid)] {
+        if writes {
+            tree = tree.leaving_out(&TreePath::parse(name)?);
+        }
+    }
+    Ok(tree)
+}
+
+fn is_database(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() >= 1024)
+}
+
+fn connect(path: &Path) -> Result<Connection> {
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    db.busy_timeout(Duration::from_secs(5))?;
+    db.execute_batch("PRAGMA trusted_schema=0; PRAGMA foreign_keys=0")?;
+    let known: bool =
+        db.query_row("SELECT count(*)=2 FROM sqlite_schema WHERE name IN ('vvar','vfile')", [], |r| {
+            r.get(0)
+        })?;
+    if known {
+        return Ok(db);
+    }
+    Err(Error::new(Kind::Foreign, format!("`{}` is not the database of a checkout", path.display()))
+        .hint("Remove the file, or open the checkout anew."))
+}
+
+fn var(db: &Connection, name: &str) -> Result<Option<String>> {
+    let sql = "SELECT CAST(value AS TEXT) FROM vvar WHERE name=?1";
+    Ok(db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?)
+}
+
+fn not_utf8(path: &Path) -> Error {
+    Error::new(Kind::Invalid, format!("the path `{}` is not UTF-8", path.display()))
+        .hint("Choose another folder.")
+}
+
+/// The file that a line of `fossil update` names as in conflict.
+fn conflict(line: &str) -> Option<&str> {
+    if let Some((_, file)) = line.split_once(" merge conflicts in ") {
+        return Some(file.trim());
+    }
+    let rest = line.strip_prefix("CONFLICT ")?;
+    Some(rest.split(" - ").next().unwrap_or(rest).trim())
+}

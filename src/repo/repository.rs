@@ -1,0 +1,209 @@
+//! A repository file: made, opened, cloned, and its remembered server.
+//!
+//! What is in it is read through its [`Store`]; what changes it goes through the engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::remote::{Password, Remote};
+use super::store::Store;
+use crate::engine;
+use crate::error::{Error, Kind, Result};
+use crate::name::User;
+
+/// What a new repository starts with.
+#[derive(Debug, Clone)]
+pub struct NewRepository {
+    /// Its first user, who may do everything.
+    pub user: User,
+}
+
+/// A repository file. Cheap to clone; may be used from several threads at once.
+///
+/// ```
+/// use ocx::{name::User, repo::{NewRepository, Repository}};
+/// let folder = tempfile::tempdir()?;
+/// let user = User::parse("ann")?;
+/// let repository = Repository::create(&folder.path().join("r.fossil"), &NewRepository { user })?;
+/// let tip = repository.store().resolve("trunk")?;
+/// assert_eq!(repository.store().check_in(&tip)?.comment, "initial empty check-in");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Repository {
+    store: Arc<Store>,
+}
+
+impl Repository {
+    /// Makes a repository file with one empty check-in on `trunk`. It keeps a write-ahead log, so that
+    /// readers and a writer do not wait for each other.
+    ///
+    /// # Errors
+    /// [`Kind::Exists`] when there is something at `path`, [`Kind::NotFound`] when its folder is not there,
+    /// [`Kind::DiskFull`], [`Kind::Denied`].
+    pub fn create(path: &Path, new: &NewRepository) -> Result<Self> {
+        let path = new_file(path)?;
+        let made = engine::command(Path::new("/"), &["init", "-A", new.user.as_str(), text(&path)?], None)
+            .and_then(|_| write_ahead(&path))
+            .and_then(|()| Self::open(&path));
+        remove_unless(made, &path)
+    }
+
+    /// Opens a repository file.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`], [`Kind::Foreign`] for a file that is no repository, [`Kind::Corrupt`], [`Kind::Busy`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let path = std::path::absolute(path)
+            .map_err(|e| Error::io(format!("cannot find `{}`", path.display()), e))?;
+        Ok(Self { store: Arc::new(Store::open(path)?) })
+    }
+
+    /// Clones the repository of a server into a new file; `user` may do everything in it. The server is
+    /// remembered without the password.
+    ///
+    /// # Errors
+    /// Those of [`create`](Self::create) and of [`pull`](Self::pull). Nothing is left at `path`.
+    pub fn clone_from(remote: &Remote, path: &Path, user: &User) -> Result<Self> {
+        let path = new_file(path)?;
+        let made = super::sync::clone(remote, &path, user).and_then(|()| write_ahead(&path)).and_then(|()| {
+            let repository = Self::open(&path)?;
+            repository.set_remote(Some(remote), false)?;
+            Ok(repository)
+        });
+        remove_unless(made, &path)
+    }
+
+    /// Clones a repository file into a new one without what is private; `user` may do everything in it.
+    ///
+    /// # Errors
+    /// Those of [`create`](Self::create) and of [`open`](Self::open) for `source`. Nothing is left at `path`.
+    pub fn clone_file(source: &Path, path: &Path, user: &User) -> Result<Self> {
+        let source = Self::open(source)?;
+        let path = new_file(path)?;
+        let made = text(&path)
+            .and_then(|target| source.store().copy_to(target))
+            .and_then(|()| engine::adopt_copy(&path, user.as_str()))
+            .and_then(|()| write_ahead(&path))
+            .and_then(|()| Self::open(&path));
+        remove_unless(made, &path)
+    }
+
+    /// The repository file, as an absolute path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.store.path()
+    }
+
+    /// What is in the repository.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The remembered server, with its login where a password was kept.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`], [`Kind::Corrupt`], and [`Kind::Invalid`] when what is remembered is no URL that OCX can use.
+    pub fn remote(&self) -> Result<Option<Remote>> {
+        if self.store.remote()?.is_none() {
+            return Ok(None);
+        }
+        let (url, password) = engine::remote(self.path())?;
+        let remote = Remote::parse(&url)?;
+        Ok(Some(match remote.user().cloned() {
+            Some(user) if !password.is_empty() => remote.with_login(user, Password::parse(&password)?),
+            _ => remote,
+        }))
+    }
+
+    /// Remembers a server, or none. Its password is kept only when `keep_password` says so, in the form
+    /// in which Fossil keeps it: obscured, not encrypted.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Denied`].
+    pub fn set_remote(&self, remote: Option<&Remote>, keep_password: bool) -> Result<()> {
+        let url = remote.map(Remote::url_with_user);
+        let password = remote.filter(|_| keep_password).and_then(Remote::password).map(Password::reveal);
+        engine::set_remote(self.path(), url.as_deref(), password)
+    }
+
+    /// Derives all tables from the artifacts anew.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Corrupt`].
+    pub fn rebuild(&self) -> Result<()> {
+        engine::close(self.path())?;
+        engine::command(Path::new("/"), &["rebuild", "--quiet", text(self.path())?], None).map(drop)
+    }
+
+    /// Checks that each artifact can be read and fits its hash, and that the derived tables fit the artifacts.
+    ///
+    /// # Errors
+    /// [`Kind::Corrupt`] with Fossil's findings; [`Kind::Busy`].
+    pub fn verify(&self) -> Result<()> {
+        let args = ["test-integrity", "-R", text(self.path())?];
+        let out = engine::command(Path::new("/"), &args, None)?;
+        if out.out.contains("0 problems") || !out.out.to_lowercase().contains("problem") {
+            return Ok(());
+        }
+        let finding = out.out.lines().find(|l| l.to_lowercase().contains("problem")).unwrap_or("damage");
+        Err(Error::new(Kind::Corrupt, format!("repository `{}`: {finding}", self.path().display()))
+            .hint("Clone the repository anew from a server that has it whole."))
+    }
+
+    /// A connection that may write, for tables that Fossil does not guard.
+    pub(super) fn writer(&self) -> Result<Connection> {
+        writer(self.path())
+    }
+}
+
+fn writer(path: &Path) -> Result<Connection> {
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    db.busy_timeout(std::time::Duration::from_secs(5))?;
+    db.execute_batch("PRAGMA foreign_keys=0; PRAGMA trusted_schema=0")?;
+    Ok(db)
+}
+
+/// The absolute path of a file that is to be made; there must be nothing yet, and a folder for it.
+fn new_file(path: &Path) -> Result<PathBuf> {
+    let path =
+        std::path::absolute(path).map_err(|e| Error::io(format!("cannot find `{}`", path.display()), e))?;
+    if path.symlink_metadata().is_ok() {
+        return Err(Error::new(Kind::Exists, format!("`{}` is there already", path.display()))
+            .hint("Name a file that does not exist yet."));
+    }
+    match path.parent().map(Path::metadata) {
+        Some(Ok(meta)) if meta.is_dir() => Ok(path),
+        _ => Err(Error::new(Kind::NotFound, format!("no folder for `{}`", path.display()))
+            .hint("Make the folder first.")),
+    }
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| {
+        Error::new(Kind::Invalid, format!("the path `{}` is not UTF-8", path.display()))
+            .hint("Rename the file.")
+    })
+}
+
+fn write_ahead(path: &Path) -> Result<()> {
+    writer(path)?.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
+    Ok(())
+}
+
+/// Removes what a failed making has left at `path`.
+fn remove_unless<T>(made: Result<T>, path: &Path) -> Result<T> {
+    if made.is_err() {
+        // The engine may hold it open; what cannot be removed was not made.
+        let _ = engine::close(path);
+        for end in ["", "-wal", "-shm", "-journal"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            let _ = std::fs::remove_file(name);
+        }
+    }
+    made
+}

@@ -1,0 +1,49 @@
+//! What Fossil counts by row number, for the parts of the library that write beside Fossil's code.
+
+use super::{Store, text};
+use crate::error::Result;
+use crate::name::Hash;
+
+impl Store {
+    /// The row number of an artifact that is here with content.
+    pub(in crate::repo) fn rid(&self, hash: &Hash) -> Result<Option<i64>> {
+        self.first("SELECT rid FROM blob WHERE uuid=?1 AND size>=0", [hash.as_str()], |row| row.get(0))
+    }
+
+    pub(in crate::repo) fn hash_of_rid(&self, rid: i64) -> Result<Option<Hash>> {
+        let hash = self.first("SELECT uuid FROM blob WHERE rid=?1", [rid], |row| text(row, 0))?;
+        hash.map(|hash| Hash::parse(&hash)).transpose()
+    }
+
+    /// The artifacts that were made here and not sent yet.
+    pub(in crate::repo) fn unsent(&self) -> Result<Vec<(i64, Hash)>> {
+        let sql = "SELECT rid, uuid FROM unsent JOIN blob USING(rid)
+                   WHERE rid NOT IN (SELECT rid FROM private) ORDER BY rid";
+        let rows = self.rows(sql, [], |row| Ok((row.get(0)?, text(row, 1)?)))?;
+        rows.into_iter().map(|(rid, hash)| Ok((rid, Hash::parse(&hash)?))).collect()
+    }
+
+    /// Those artifacts that are check-ins.
+    pub(in crate::repo) fn check_ins_of(&self, artifacts: &[(i64, Hash)]) -> Result<Vec<Hash>> {
+        let mut check_ins = Vec::new();
+        for (rid, hash) in artifacts {
+            if self.first("SELECT 1 FROM event WHERE objid=?1 AND type='ci'", [rid], |_| Ok(()))?.is_some() {
+                check_ins.push(*hash);
+            }
+        }
+        Ok(check_ins)
+    }
+
+    /// The names of `sym-` tags that descendants of the check-in inherit.
+    pub(in crate::repo) fn propagating_symbols(&self, hash: &Hash) -> Result<Vec<String>> {
+        let sql = "SELECT tagname FROM tagxref JOIN tag USING(tagid)
+                   WHERE rid=(SELECT rid FROM blob WHERE uuid=?1) AND tagtype=2 AND tagname GLOB 'sym-*'
+                   ORDER BY tagname";
+        self.rows(sql, [hash.as_str()], |row| text(row, 0))
+    }
+
+    /// The login of the first user who may do everything.
+    pub(in crate::repo) fn first_user(&self) -> Result<Option<String>> {
+        self.first("SELECT login FROM user WHERE cap GLOB '*s*' ORDER BY uid", [], |row| text(row, 0))
+    }
+}
