@@ -20,9 +20,22 @@ pub fn link(plan: &Plan, objects: &[PathBuf]) -> Result<()> {
     run("link", "libocx_fossil.a", &mut command, "Look at the message above.")?;
     println!("cargo:rustc-link-search=native={}", plan.out.display());
     println!("cargo:rustc-link-lib=static=ocx_fossil");
-    println!("cargo:rustc-link-lib=m");
-    if let Some(kind) = &plan.sanitize {
-        println!("cargo:rustc-link-arg=-fsanitize={kind}");
+    for kind in plan.sanitize.iter().flat_map(|kinds| kinds.split(',')) {
+        println!("cargo:rustc-link-lib={}", sanitizer(kind)?);
     }
+    println!("cargo:rustc-link-lib=m");
     Ok(())
+}
+
+/// GCC's runtime of a sanitizer. It is linked by name, for rustc links without the compiler's own
+/// libraries, and before all other libraries, for its allocator must come first.
+fn sanitizer(kind: &str) -> Result<&'static str> {
+    match kind {
+        "address" => Ok("asan"),
+        "undefined" => Ok("ubsan"),
+        _ => {
+            let what = format!("OCX_SANITIZE: no sanitizer `{kind}`");
+            Err(Failure::new("link", what, "Use `address`, `undefined`, or both with a comma between."))
+        }
+    }
 }
