@@ -34,8 +34,10 @@ const FOSSIL: &[&str] = &[
 ];
 
 /// Extra flags for one file, by its name in the generated folder.
-const PER_FILE: &[(&str, &[&str])] =
-    &[("main_", &["-Dmain=fossil_cli_main"]), ("pikchr", &["-DPIKCHR_TOKEN_LIMIT=10000"])];
+const PER_FILE: &[(&str, &[&str])] = &[
+    ("main_", &["-Dmain=fossil_cli_main", "-Dfile_fullexename=ocx_fullexename"]),
+    ("pikchr", &["-DPIKCHR_TOKEN_LIMIT=10000"]),
+];
 
 /// Extra flags for SQLite's shell, after those of `src/main.mk`.
 const SHELL: &[&str] = &[];

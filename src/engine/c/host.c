@@ -265,6 +265,18 @@ void ocx_adopt_copy(OcxSession *s, const char *path, const char *local_user, Ocx
 }
 
 int fossil_main(int, char**);
+/*
+** The path of this program, which Fossil would seek by the name it was called by.
+*/
+char *ocx_fullexename(const char *name){
+  static char path[PATH_MAX];
+  if( path[0]==0 ){
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path)-1);
+    if( n<=0 ) snprintf(path, sizeof(path), "%s", name ? name : "fossil");
+  }
+  return path;
+}
+
 int ocx_plain_main(int argc, char **argv){
   ocx_plain = 1;
   ocx_stdin = stdin;
@@ -394,12 +406,49 @@ char *ocx_strdup(const char *z){ return ocx_strndup(z, strlen(z)); }
 
 static int refused(void){ errno = ENOSYS; return -1; }
 
+/*
+** Plain Fossil starts itself by the path of its program, which is this program's
+** and needs the word "fossil" before the command.  Gives a copy of the command line
+** with that word put in, or 0 where the program is not named in it.
+*/
+static char *own_command(const char *z){
+  static const char word[] = " fossil";
+  const char *own = ocx_fullexename(0), *from = z, *at;
+  size_t size = strlen(own), hits = 0;
+  char *line, *end;
+  for(at=z; (at = strstr(at, own))!=0; at += size) hits++;
+  if( hits==0 || (line = malloc(strlen(z) + hits*(sizeof(word)-1) + 1))==0 ) return 0;
+  for(end=line; (at = strstr(from, own))!=0; from = at){
+    at += size;
+    if( *at=='\'' || *at=='"' ) at++;
+    end = mempcpy(end, from, (size_t)(at-from));
+    if( *at==' ' ) end = stpcpy(end, word);
+  }
+  strcpy(end, from);
+  return line;
+}
+
 pid_t ocx_fork(void){ return ocx_plain ? fork() : refused(); }
-int ocx_system(const char *z){ return ocx_plain ? system(z) : refused(); }
+int ocx_system(const char *z){
+  char *line;
+  int rc;
+  if( !ocx_plain ) return refused();
+  line = own_command(z);
+  rc = system(line ? line : z);
+  free(line);
+  return rc;
+}
 FILE *ocx_popen(const char *z, const char *mode){
-  if( ocx_plain ) return popen(z, mode);
-  refused();
-  return 0;
+  char *line;
+  FILE *f;
+  if( !ocx_plain ){
+    refused();
+    return 0;
+  }
+  line = own_command(z);
+  f = popen(line ? line : z, mode);
+  free(line);
+  return f;
 }
 int ocx_pclose(FILE *f){ return ocx_plain ? pclose(f) : refused(); }
 pid_t ocx_wait(int *status){ return ocx_plain ? wait(status) : refused(); }
@@ -412,7 +461,10 @@ int ocx_execl(const char *path, const char *arg0, ...){
   va_list ap;
   if( !ocx_plain ) return refused();
   va_start(ap, arg0);
-  for(const char *a=arg0; a && n+1<sizeof(args)/sizeof(args[0]); a=va_arg(ap, const char*)) args[n++] = a;
+  for(const char *a=arg0; a && n+1<sizeof(args)/sizeof(args[0]); a=va_arg(ap, const char*)){
+    char *line = own_command(a);    /* the process becomes another: no one frees it */
+    args[n++] = line ? line : a;
+  }
   va_end(ap);
   args[n] = 0;
   return execv(path, (char *const*)args);
