@@ -1,109 +1,12 @@
 //! The library from end to end: made, opened, checked in, pushed, cloned, with plain Fossil as the judge.
 
+mod plain;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 use ocx::error::Kind;
-use ocx::name::{Branch, User};
-use ocx::repo::{CheckIn, CheckedIn, Checkout, How, NewRepository, Outcome, Remote, Repository};
-
-struct Place {
-    dir: tempfile::TempDir,
-    repository: Repository,
-    checkout: Checkout,
-    user: User,
-}
-
-impl Place {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let user = User::parse("ann").unwrap();
-        let repository =
-            Repository::create(&dir.path().join("r.fossil"), &NewRepository { user: user.clone() }).unwrap();
-        let checkout = Checkout::open(&repository, &dir.path().join("work"), None, Some(&user)).unwrap();
-        Self { dir, repository, checkout, user }
-    }
-
-    fn write(&self, path: &str, content: &str) {
-        let path = self.checkout.root().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-    }
-
-    fn check_in(&self, comment: &str, branch: Option<&str>) -> ocx::error::Result<CheckedIn> {
-        let branch = branch.map(|b| Branch::parse(b).unwrap());
-        let check_in = CheckIn { comment: comment.into(), branch, user: self.user.clone(), time: None };
-        self.checkout.check_in(&check_in, &self.checkout.status()?)
-    }
-
-    fn fossil(&self, args: &[&str]) -> String {
-        fossil(self.dir.path(), self.checkout.root(), args)
-    }
-}
-
-fn fossil(home: &Path, dir: &Path, args: &[&str]) -> String {
-    let out = Command::new("fossil")
-        .args(args)
-        .current_dir(dir)
-        .env("FOSSIL_HOME", home)
-        .env("USER", "ann")
-        .output()
-        .expect("fossil is installed");
-    let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success(), "fossil {args:?}: {text}");
-    text
-}
-
-struct Server {
-    child: Child,
-    url: String,
-}
-
-impl Server {
-    fn start(home: &Path, repository: &Path) -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = Command::new("fossil")
-            .args(["server", "--localhost", "--port", &port.to_string()])
-            .arg(repository)
-            .env("FOSSIL_HOME", home)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        for _ in 0..200 {
-            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        Self { child, url: format!("http://127.0.0.1:{port}") }
-    }
-
-    fn remote(&self, login: &str) -> Remote {
-        Remote::parse(&self.url.replace("http://", &format!("http://{login}@"))).unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A server's repository with the login ann:secret, and a clone of it by OCX.
-fn served() -> (tempfile::TempDir, PathBuf, Server) {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("server.fossil");
-    let user = User::parse("ann").unwrap();
-    Repository::create(&path, &NewRepository { user }).unwrap();
-    fossil(dir.path(), dir.path(), &["user", "password", "ann", "secret", "-R", "server.fossil"]);
-    fossil(dir.path(), dir.path(), &["user", "new", "bob", "Bob", "pw", "-R", "server.fossil"]);
-    fossil(dir.path(), dir.path(), &["user", "capabilities", "bob", "go", "-R", "server.fossil"]);
-    let server = Server::start(dir.path(), &path);
-    (dir, path, server)
-}
+use ocx::repo::{CheckIn, Checkout, How, Remote, Repository};
+use plain::Place;
 
 #[test]
 fn plain_fossil_sees_what_was_checked_in() {
@@ -172,44 +75,6 @@ fn a_second_leaf_is_refused_and_loses_nothing() {
     assert_eq!(fs::read_to_string(other.root().join("a.txt")).unwrap(), "mine\n");
     let updated = other.update("trunk").unwrap();
     assert_eq!(updated.conflicts, ["a.txt"]);
-}
-
-#[test]
-fn push_pull_and_clone_against_a_plain_server() {
-    let (dir, path, server) = served();
-    let ann = User::parse("ann").unwrap();
-    let remote = server.remote("ann:secret");
-    let clone = Repository::clone_from(&remote, &dir.path().join("clone.fossil"), &ann).unwrap();
-    let checkout = Checkout::open(&clone, &dir.path().join("work"), None, Some(&ann)).unwrap();
-    fs::write(checkout.root().join("a.txt"), "one\n").unwrap();
-    let check_in = CheckIn { comment: "first".into(), branch: None, user: ann.clone(), time: None };
-    let made = checkout.check_in(&check_in, &checkout.status().unwrap()).unwrap();
-    assert!(!clone.server_holds(&remote, &made.hash).unwrap());
-    assert_eq!(clone.push(&remote).unwrap(), Outcome::Sent { check_ins: 1, artifacts: 2 });
-    assert!(clone.server_holds(&remote, &made.hash).unwrap());
-    assert_eq!(clone.push(&remote).unwrap(), Outcome::NothingToSend);
-    let there = Repository::open(&path).unwrap();
-    assert_eq!(there.store().receipt(&made.hash).unwrap().unwrap().user, "ann");
-    let second = Repository::clone_from(&remote, &dir.path().join("second.fossil"), &ann).unwrap();
-    assert_eq!(second.store().content(&made.hash).unwrap(), clone.store().content(&made.hash).unwrap());
-
-    fs::write(checkout.root().join("a.txt"), "two\n").unwrap();
-    let made = checkout.check_in(&check_in, &checkout.status().unwrap()).unwrap();
-    for (login, kind) in [("ann:wrong", Kind::LoginFailed), ("bob:pw", Kind::Denied)] {
-        let e = clone.push(&server.remote(login)).unwrap_err();
-        assert_eq!(e.kind(), kind, "{e}");
-        assert!(!e.to_string().contains("wrong"), "{e}");
-    }
-    let other_dir = tempfile::tempdir().unwrap();
-    let other = Repository::create(&other_dir.path().join("o.fossil"), &NewRepository { user: ann }).unwrap();
-    let e = other.push(&remote).unwrap_err();
-    assert_eq!(e.kind(), Kind::Foreign, "{e}");
-    assert_eq!(clone.push(&remote).unwrap(), Outcome::Sent { check_ins: 1, artifacts: 2 });
-    assert_eq!(second.pull(&remote).unwrap(), Outcome::Received { artifacts: 2 });
-    assert!(second.store().check_in(&made.hash).is_ok());
-    drop(server);
-    let e = clone.push(&remote).unwrap_err();
-    assert_eq!(e.kind(), Kind::Unreachable, "{e}");
 }
 
 #[test]

@@ -274,8 +274,16 @@ impl Checkout {
 
     /// The name that the repository's hash policy gives to new content.
     pub(super) fn hash_of(&self, content: &[u8]) -> Result<Hash> {
-        let sha1_only = self.repository.store().setting("hash-policy")?.as_deref() == Some("0");
-        Ok(if sha1_only { Hash::from_digest(&Sha1::digest(content)) } else { Hash::of(content) })
+        Ok(if self.names_by_sha1()? { Hash::from_digest(&Sha1::digest(content)) } else { Hash::of(content) })
+    }
+
+    /// Whether the hash policy is `sha1`, or `auto`, which is that until the first SHA3 name.
+    fn names_by_sha1(&self) -> Result<bool> {
+        match self.repository.store().setting("hash-policy")?.as_deref() {
+            Some(policy) => Ok(matches!(policy, "0" | "1")),
+            // Fossil has not opened it since it knows of SHA3.
+            None => Ok(self.parent()?.as_str().len() == 40),
+        }
     }
 
     /// What Fossil was told of files: `fossil add` and `fossil mv`.
@@ -358,6 +366,8 @@ impl Checkout {
         let store = self.repository.store();
         let missing = || Error::new(Kind::Corrupt, format!("check-in `{}` is not whole", hash.short()));
         let vid = store.rid(hash)?.ok_or_else(missing)?;
+        let renumbered = self.is_renumbered()?;
+        let fingerprint = store.fingerprint(None)?;
         self.state(|db| {
             let done = db.unchecked_transaction()?;
             done.execute_batch("DELETE FROM vmerge")?;
@@ -375,7 +385,7 @@ impl Checkout {
                  WHERE vid!=?1 OR chnged OR deleted OR origname IS NOT NULL",
                 [vid],
             )?;
-            for (path, file) in files.iter().filter(|(path, _)| changed(path)) {
+            for (path, file) in files.iter().filter(|(path, _)| renumbered || changed(path)) {
                 let rid = store.rid(&file.hash)?.ok_or_else(missing)?;
                 let mtime = self.tree.stat(path).map_or(0, |entry| entry.mtime_ns.div_euclid(1_000_000_000));
                 done.prepare_cached(
@@ -396,11 +406,20 @@ impl Checkout {
             let mut put = done.prepare("REPLACE INTO vvar(name,value) VALUES(?1,?2)")?;
             put.execute(params!["checkout", vid])?;
             put.execute(params!["checkout-hash", hash.as_str()])?;
+            put.execute(params!["fingerprint", fingerprint])?;
             drop(put);
             done.execute_batch("DELETE FROM vvar WHERE name IN ('ocx-intent','ci-comment','undo_available','redo_available')")?;
             done.commit()?;
             Ok(())
         })
+    }
+
+    /// Whether the repository was replaced by a clone, so that the row numbers in the checkout's database
+    /// mean other artifacts; Fossil numbers them anew when it sees that.
+    fn is_renumbered(&self) -> Result<bool> {
+        let Some(known) = self.state(|db| var(db, "fingerprint"))? else { return Ok(false) };
+        let rcvid = known.split('/').next().and_then(|n| n.parse().ok());
+        Ok(rcvid.is_none() || self.repository.store().fingerprint(rcvid)? != Some(known))
     }
 
     /// Tells Fossil's database of added and removed files and of those whose times could hide a change, so that its own code

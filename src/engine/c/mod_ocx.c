@@ -153,7 +153,8 @@ static int ocx_may_follow(int pid, const char *zBranch){
 static void ocx_put_content(const OcxContent *p){
   Blob content;
   int rid, old;
-  blob_init(&content, p->content.data, (int)p->content.size);
+  /* Of a size of zero blob_init() makes strlen(). */
+  blob_init(&content, p->content.size ? p->content.data : "", (int)p->content.size);
   rid = content_put_ex(&content, p->hash, 0, 0, 0);
   db_add_unsent(rid);
   old = p->previous ? fast_uuid_to_rid(p->previous) : 0;

@@ -1,5 +1,7 @@
 //! What Fossil counts by row number, for the parts of the library that write beside Fossil's code.
 
+use md5::{Digest, Md5};
+
 use super::{Store, text};
 use crate::error::Result;
 use crate::name::Hash;
@@ -13,6 +15,19 @@ impl Store {
     pub(in crate::repo) fn hash_of_rid(&self, rid: i64) -> Result<Option<Hash>> {
         let hash = self.first("SELECT uuid FROM blob WHERE rid=?1", [rid], |row| text(row, 0))?;
         hash.map(|hash| Hash::parse(&hash)).transpose()
+    }
+
+    /// By what a checkout tells whether its row numbers are those of this file: Fossil's fingerprint of the
+    /// reception `rcvid`, or of the last one.
+    pub(in crate::repo) fn fingerprint(&self, rcvid: Option<i64>) -> Result<Option<String>> {
+        let sql = "SELECT rcvid, quote(uid)||datetime(mtime)||quote(nonce)||quote(ipaddr) FROM rcvfrom
+                   WHERE ?1 IS NULL OR rcvid=?1 ORDER BY rcvid DESC LIMIT 1";
+        let row = self.first(sql, [rcvid], |row| Ok((row.get::<_, i64>(0)?, text(row, 1)?)))?;
+        Ok(row.map(|(rcvid, text)| {
+            let digest = Md5::digest(text.as_bytes());
+            let hex: String = digest.iter().map(|b| format!("{b:02x}")).collect();
+            format!("{rcvid}/{hex}")
+        }))
     }
 
     /// The artifacts that were made here and not sent yet.
