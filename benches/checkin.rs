@@ -1,0 +1,226 @@
+//! How long does a check-in of one changed file take, durable and with the checkout updated, beside
+//! `fossil commit` and `git commit`, and how does that grow with the number of files?
+//!
+//! `cargo bench --bench checkin [-- --quick] [-- FILES ...]`; `OCX_BENCH_REPO=path` measures on the tip of
+//! a repository of your own instead of generated trees.
+#![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
+
+mod common;
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use common::programs::{FOSSIL, GIT, OCX_FOSSIL, Program, USER};
+use common::{Options, Result, Series, Way, corpus, interleaved, table, timed};
+use ocx::name::User;
+use ocx::repo::{CheckIn, Checkout, NewRepository, Repository};
+
+fn main() -> Result<()> {
+    let options = Options::read();
+    common::heading("Check-in of one changed file, durable, checkout updated", &options);
+    println!("Compared: {}; plain Fossil in its default journal mode.", present().join(", "));
+    if let Some(repository) = common::own_repository() {
+        return measure(&Source::Repository(repository), 15, &options);
+    }
+    let sizes =
+        match options.words.iter().map(|w| w.parse()).collect::<std::result::Result<Vec<usize>, _>>()? {
+            given if !given.is_empty() => given,
+            _ if options.quick => vec![50, 300],
+            _ => vec![50, 1_000, 10_000],
+        };
+    for files in sizes {
+        measure(&Source::Generated(files), if files < 5_000 { 25 } else { 11 }, &options)?;
+    }
+    Ok(())
+}
+
+/// Where the tree comes from.
+enum Source {
+    Generated(usize),
+    Repository(PathBuf),
+}
+
+fn present() -> Vec<String> {
+    [FOSSIL, OCX_FOSSIL, GIT].iter().filter_map(Program::version).collect()
+}
+
+fn measure(source: &Source, rounds: usize, options: &Options) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let warm = Place::new(folder.path(), "warm", source)?;
+    let cold = Place::new(folder.path(), "cold", source)?;
+    let kept = warm.open_with_ocx(source)?;
+    drop(cold.open_with_ocx(source)?);
+    let spawned = others(folder.path(), source)?;
+    let parts = RefCell::new((Vec::new(), Vec::new()));
+    let mut ways = vec![
+        Way::new("OCX, in-process", |round| {
+            warm.edit(round)?;
+            let (status, stored) = check_in(&kept, round)?;
+            if round > 0 {
+                parts.borrow_mut().0.push(status);
+                parts.borrow_mut().1.push(stored);
+            }
+            Ok(status + stored)
+        }),
+        Way::new("OCX, checkout opened anew", |round| {
+            cold.edit(round)?;
+            timed(|| check_in(&Checkout::at(&cold.tree())?, round).map(drop))
+        }),
+    ];
+    ways.extend(spawned.iter().map(Spawned::way));
+    let series = interleaved(ways, options.rounds(rounds))?;
+    let files = corpus::files(&warm.tree())?.len();
+    table(&format!("{files} files"), &series);
+    let (status, stored) = parts.into_inner();
+    let of = |name, times| format!("{name} {}", common::shown(Series::new(name, times).median()));
+    println!("\nOf the first: {}, {}.", of("status", status), of("check-in", stored));
+    warm.check(options.rounds(rounds))?;
+    cold.check(options.rounds(rounds))
+}
+
+/// Status and check-in by OCX, with the time of each.
+fn check_in(checkout: &Checkout, round: usize) -> Result<(Duration, Duration)> {
+    let start = Instant::now();
+    let status = checkout.status()?;
+    let (looked, start) = (start.elapsed(), Instant::now());
+    let what = CheckIn { comment: comment(round), branch: None, user: User::parse(USER)?, time: None };
+    checkout.check_in(&what, &status)?;
+    Ok((looked, start.elapsed()))
+}
+
+fn comment(round: usize) -> String {
+    format!("round {round}")
+}
+
+/// A repository and a tree for one way alone.
+struct Place {
+    folder: PathBuf,
+    home: PathBuf,
+    edited: RefCell<Vec<PathBuf>>,
+}
+
+impl Place {
+    fn new(parent: &Path, name: &str, source: &Source) -> Result<Self> {
+        let folder = parent.join(name);
+        let this = Self { home: folder.join("home"), edited: RefCell::default(), folder };
+        fs::create_dir_all(&this.home)?;
+        fs::create_dir_all(this.tree())?;
+        if let Source::Repository(path) = source {
+            fs::copy(path, this.repository())?;
+            let file = this.repository();
+            let file = file.to_str().ok_or("a path that is not UTF-8")?;
+            // The user may be there already.
+            let _ = FOSSIL.run(&this.home, &this.folder, ["user", "new", USER, "", "-", "-R", file]);
+            FOSSIL.run(&this.home, &this.folder, ["user", "capabilities", USER, "s", "-R", file])?;
+        }
+        Ok(this)
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
+    fn repository(&self) -> PathBuf {
+        self.folder.join("r.fossil")
+    }
+
+    fn edit(&self, round: usize) -> Result<()> {
+        let mut paths = self.edited.borrow_mut();
+        if paths.is_empty() {
+            *paths = corpus::files(&self.tree())?;
+        }
+        corpus::edit(&self.tree(), &paths, round)
+    }
+
+    /// Fills repository and tree by OCX.
+    fn open_with_ocx(&self, source: &Source) -> Result<Checkout> {
+        let user = User::parse(USER)?;
+        let Source::Generated(files) = source else {
+            let repository = Repository::open(&self.repository())?;
+            return Ok(Checkout::open(&repository, &self.tree(), None, Some(&user))?);
+        };
+        let repository = Repository::create(&self.repository(), &NewRepository { user: user.clone() })?;
+        let checkout = Checkout::open(&repository, &self.tree(), None, Some(&user))?;
+        corpus::write_tree(&self.tree(), *files)?;
+        // A file written just now is not believed to be unchanged by its times.
+        std::thread::sleep(Duration::from_millis(200));
+        check_in(&checkout, 0)?;
+        Ok(checkout)
+    }
+
+    /// Fills repository and tree by Fossil.
+    fn open_with(&self, fossil: Program, source: &Source) -> Result<()> {
+        let run = |args: &[&str]| fossil.run(&self.home, &self.tree(), args);
+        if let Source::Generated(files) = source {
+            run(&["init", "-A", USER, "../r.fossil"])?;
+            run(&["open", "../r.fossil", "--user", USER])?;
+            corpus::write_tree(&self.tree(), *files)?;
+            run(&["addremove"])?;
+            run(&["commit", "--no-warnings", "--no-prompt", "-m", "first"])?;
+        } else {
+            run(&["open", "../r.fossil", "--user", USER])?;
+        }
+        Ok(())
+    }
+
+    /// Plain Fossil sees the last round as the checkout's version, and no change.
+    fn check(&self, rounds: usize) -> Result<()> {
+        let run = |args: &[&str]| FOSSIL.run(&self.home, &self.tree(), args);
+        let (status, changes) = (run(&["status"])?, run(&["changes", "--differ"])?);
+        if !status.contains(&format!(" {} (user: {USER})", comment(rounds))) || !changes.trim().is_empty() {
+            return Err(format!("plain Fossil does not agree: {status}{changes}").into());
+        }
+        Ok(())
+    }
+}
+
+/// Another program's way, and its place.
+struct Spawned {
+    name: String,
+    program: Program,
+    args: Vec<&'static str>,
+    place: Place,
+}
+
+impl Spawned {
+    fn way(&self) -> Way<'_> {
+        Way::new(self.name.clone(), |round| {
+            self.place.edit(round)?;
+            let comment = comment(round);
+            let args = self.args.iter().copied().chain(["-m", &comment]);
+            timed(|| self.program.run(&self.place.home, &self.place.tree(), args).map(drop))
+        })
+    }
+}
+
+fn others(folder: &Path, source: &Source) -> Result<Vec<Spawned>> {
+    let commit = || vec!["commit", "--no-warnings", "--no-prompt"];
+    let mut all = Vec::new();
+    for (name, program, checksum) in [
+        ("fossil commit", FOSSIL, true),
+        ("fossil commit, repo-cksum off", FOSSIL, false),
+        ("ocx fossil commit", OCX_FOSSIL, true),
+    ] {
+        if program.version().is_none() {
+            continue;
+        }
+        let place = Place::new(folder, &name.replace([' ', ','], "-"), source)?;
+        place.open_with(program, source)?;
+        if !checksum {
+            program.run(&place.home, &place.tree(), ["settings", "repo-cksum", "off"])?;
+        }
+        all.push(Spawned { name: name.to_owned(), program, args: commit(), place });
+    }
+    if let (Source::Generated(files), Some(_)) = (source, GIT.version()) {
+        let place = Place::new(folder, "git", source)?;
+        corpus::write_tree(&place.tree(), *files)?;
+        for args in [&["init", "-q"][..], &["add", "."], &["commit", "-q", "-m", "first"]] {
+            GIT.run(&place.home, &place.tree(), args)?;
+        }
+        let name = "git commit -a, fsync".to_owned();
+        all.push(Spawned { name, program: GIT, args: vec!["commit", "-q", "-a"], place });
+    }
+    Ok(all)
+}

@@ -1,0 +1,106 @@
+//! Trees and edits that are the same in every run.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::Result;
+
+/// Files in one folder of a tree.
+const PER_FOLDER: usize = 40;
+const WORDS: [&str; 16] = [
+    "artifact", "branch", "check-in", "delta", "event", "file", "graph", "hash", "index", "leaf", "manifest",
+    "parent", "return", "table", "value", "while",
+];
+
+/// Numbers that look random and are the same each time (a linear congruential generator).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap_or(0) % end
+    }
+}
+
+/// Where the file with this number stands in a tree.
+pub fn path(number: usize) -> PathBuf {
+    let folder = number / PER_FOLDER;
+    PathBuf::from(format!("part{}/group{folder}/file{number}.txt", folder / 10))
+}
+
+/// Text of 0.5 to 8 kB, in lines.
+fn text(number: usize) -> String {
+    let mut numbers = Numbers(number as u64 + 1);
+    let lines = 10 + numbers.below(150);
+    let mut text = format!("file {number}\n");
+    for line in 0..lines {
+        text += &line.to_string();
+        for _ in 0..3 + numbers.below(6) {
+            text.push(' ');
+            text += WORDS[numbers.below(WORDS.len())];
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Writes a tree of text files under `root`, as if an hour ago.
+pub fn write_tree(root: &Path, files: usize) -> Result<()> {
+    for number in 0..files {
+        let path = root.join(path(number));
+        fs::create_dir_all(path.parent().unwrap_or(root))?;
+        fs::write(&path, text(number))?;
+        File::options().write(true).open(&path)?.set_modified(an_hour_ago())?;
+    }
+    Ok(())
+}
+
+/// Changes one line of one of `paths`; which, follows from the round.
+pub fn edit(root: &Path, paths: &[PathBuf], round: usize) -> Result<()> {
+    let path = root.join(&paths[(round * 7919 + 13) % paths.len()]);
+    let mut text = fs::read(&path)?;
+    let middle = text.len() / 2;
+    let at = text[middle..].iter().position(|&b| b == b'\n').map_or(text.len(), |end| middle + end + 1);
+    text.splice(at..at, format!("changed in round {round}\n").into_bytes());
+    fs::write(path, text)?;
+    Ok(())
+}
+
+/// All regular files under `root`, relative to it and sorted; those whose names begin with a dot are left out.
+pub fn files(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for item in fs::read_dir(&folder)? {
+            let item = item?;
+            if item.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let kind = item.file_type()?;
+            if kind.is_dir() {
+                folders.push(item.path());
+            } else if kind.is_file() {
+                found.push(item.path().strip_prefix(root)?.to_owned());
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Copies the regular files under `from` to `to`.
+pub fn copy_tree(from: &Path, to: &Path) -> Result<usize> {
+    let files = files(from)?;
+    for file in &files {
+        let target = to.join(file);
+        fs::create_dir_all(target.parent().unwrap_or(to))?;
+        fs::copy(from.join(file), &target)?;
+        File::options().write(true).open(&target)?.set_modified(an_hour_ago())?;
+    }
+    Ok(files.len())
+}
+
+fn an_hour_ago() -> SystemTime {
+    SystemTime::now() - Duration::from_hours(1)
+}
