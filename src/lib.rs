@@ -14,6 +14,8 @@
 
 pub mod engine;
 pub mod error;
+pub mod face;
 pub mod name;
 pub mod repo;
 pub mod run;
+pub mod tool;

@@ -1,17 +1,92 @@
-//! The `ocx` program.
+//! The `ocx` command: takes arguments and streams from the process and gives its exit code.
+//!
+//! What a command does is in the library's `face`.
 
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ocx::error::{Error, Result};
+use ocx::face::cli::{self, Ended, Other, Terminal};
+use ocx::face::mcp;
+use ocx::run::leash;
+use ocx::tool::Session;
+
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
-    let first = arguments.next();
-    if first.as_ref().is_some_and(|first| first == ocx::run::leash::ARGUMENT) {
-        return ocx::run::leash::main(arguments);
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // These two want a process without threads, so they come before everything else.
+    if args.first().is_some_and(|first| first == leash::ARGUMENT) {
+        return leash::main(args.into_iter().skip(1));
     }
-    if let Some(fossil) = first.filter(|first| first == "fossil") {
-        // Before any thread starts: from here on this is plain Fossil.
-        let code = ocx::engine::plain(std::iter::once(fossil).chain(arguments).collect());
-        return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    if let Some((folder, words)) = cli::verbatim(&args, "fossil") {
+        return fossil(folder, &words);
     }
-    ExitCode::SUCCESS
+    log_to_stderr();
+    match run(args) {
+        Ended::Exit(code) => ExitCode::from(code),
+        Ended::Other(Other::Mcp(folder)) => finish(serve(folder)),
+        Ended::Other(Other::Demo) => demo(),
+    }
+}
+
+fn run(args: Vec<OsString>) -> Ended {
+    let out = io::stdout();
+    let out_is_terminal = out.is_terminal();
+    let mut terminal = Terminal {
+        input: &mut io::stdin() as &mut dyn Read,
+        out: &mut out.lock(),
+        err: &mut io::stderr(),
+        out_is_terminal,
+        login: std::env::var("USER").ok(),
+    };
+    cli::run(args, &mut terminal)
+}
+
+/// Serves the protocol. Standard output is kept for it alone: whatever else prints goes to standard error.
+fn serve(folder: PathBuf) -> Result<()> {
+    let refused = |e| Error::io("cannot take standard input and output", e);
+    let input = io::stdin().as_fd().try_clone_to_owned().map_err(refused)?;
+    let output = io::stdout().as_fd().try_clone_to_owned().map_err(refused)?;
+    rustix::stdio::dup2_stdout(io::stderr()).map_err(|e| refused(e.into()))?;
+    mcp::serve(Session::at(folder), File::from(input), File::from(output))
+}
+
+fn finish(done: Result<()>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            tracing::error!("{e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Warnings and worse; `OCX_LOG` asks for more, as `tracing` filters are written.
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("OCX_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).init();
+}
+
+fn fossil(folder: Option<PathBuf>, words: &[OsString]) -> ExitCode {
+    if let Some(folder) = folder
+        && let Err(e) = std::env::set_current_dir(&folder)
+    {
+        return finish(Err(Error::io(format!("cannot go to `{}`", folder.display()), e)));
+    }
+    let args = std::iter::once(OsString::from("fossil")).chain(words.iter().cloned());
+    code(ocx::engine::plain(args.collect()))
+}
+
+/// The demonstration of the main job plugs in here.
+fn demo() -> ExitCode {
+    tracing::error!("this build has no demonstration");
+    ExitCode::FAILURE
+}
+
+fn code(exit: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(exit & 0xff).unwrap_or(u8::MAX))
 }

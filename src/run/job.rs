@@ -2,10 +2,9 @@
 //!
 //! A call that stops waiting leaves the job running; the same call later joins it, or fetches its
 //! result when the tree is still the one it ended on. One job at a time in a checkout: within a
-//! process by this type, between processes by a lock on the checkout's folder.
+//! process by this type, between processes by a claim in its database.
 
 use std::{
-    fs::File,
     path::Path,
     sync::{Arc, Condvar, Mutex, PoisonError},
     thread,
@@ -13,14 +12,11 @@ use std::{
 };
 
 use rusqlite::Connection;
-use rustix::{
-    fs::{FlockOperation, flock},
-    io::Errno,
-};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Command, Declared, Ended, Kept, Leash, Output, Progress, Snapshot, Test, TestReport, TestResult,
+    claim::Claim,
     command::{Stopper, TAIL, lock},
     evidence, log,
 };
@@ -147,19 +143,15 @@ impl<G: Ground> Jobs<G> {
 
     /// Takes the lock on the checkout's tests. Whoever had it and ended without a word left its run
     /// entered as running: that is put right here.
-    fn hold(&self) -> Result<File> {
-        let root = self.ground.root();
-        // On a file system without locks two processes are not kept apart; all else holds.
-        let folder =
-            File::open(root).map_err(|e| Error::io(format!("cannot open `{}`", root.display()), e))?;
-        if flock(&folder, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+    fn hold(&self) -> Result<Claim<G>> {
+        let Some(claim) = Claim::take(&self.ground)? else {
             let other = self.ground.state(log::running).ok().flatten();
             let what =
                 other.map(|run| format!("test `{}` in process {}, since {}", run.test, run.pid, run.started));
             return Err(busy(&what.unwrap_or_else(|| "a test in another process".into())));
-        }
+        };
         self.ground.state(log::abandon)?;
-        Ok(folder)
+        Ok(claim)
     }
 }
 
@@ -283,11 +275,11 @@ impl Job {
 }
 
 /// The thread that runs a job. It holds the lock on the checkout's tests.
-struct Work<G> {
+struct Work<G: Ground> {
     ground: Arc<G>,
     leash: Leash,
     job: Arc<Job>,
-    held: File,
+    held: Claim<G>,
 }
 
 impl<G: Ground> Work<G> {

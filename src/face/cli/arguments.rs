@@ -1,0 +1,143 @@
+//! The command line, built from the catalogue: one subcommand per tool, one flag per field.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use serde_json::{Map, Value};
+
+use crate::tool::{Declaration, Field, FieldKind, catalogue};
+
+/// The whole command line.
+pub fn command() -> Command {
+    Command::new("ocx")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Work in a Fossil repository: tools for agents and people, with Fossil itself inside")
+        .arg_required_else_help(true)
+        .subcommand_required(true)
+        .arg(
+            Arg::new("folder")
+                .short('C')
+                .value_name("DIR")
+                .global(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("Act in the checkout that holds DIR instead of the current folder"),
+        )
+        .subcommands(places())
+        .subcommands(catalogue::TOOLS.iter().map(|t| subcommand(t.declaration())))
+        .subcommands(others())
+}
+
+/// A tool's input as its subcommand was given it. Numbers stay text when they are none, so that the tool refuses them.
+pub fn input(tool: &Declaration, given: &ArgMatches) -> Value {
+    let mut input = Map::new();
+    for field in tool.fields() {
+        if field.kind == FieldKind::Flag {
+            if given.get_flag(field.name) {
+                input.insert(field.name.into(), true.into());
+            }
+        } else if let Some(text) = given.get_one::<String>(field.name) {
+            input.insert(field.name.into(), typed(field, text));
+        }
+    }
+    Value::Object(input)
+}
+
+fn typed(field: &Field, text: &str) -> Value {
+    match field.kind {
+        FieldKind::Number { .. } => text.parse::<u64>().map_or_else(|_| text.into(), Value::from),
+        _ => text.into(),
+    }
+}
+
+fn places() -> [Command; 3] {
+    let repository =
+        || Arg::new("repository").value_name("REPO").required(true).value_parser(value_parser!(PathBuf));
+    let user = || Arg::new("user").long("user").value_name("NAME");
+    [
+        Command::new("init")
+            .about("Make a new repository file")
+            .arg(repository().help("The file to make"))
+            .arg(user().help("Its first user, who may do everything")),
+        Command::new("clone")
+            .about("Clone a repository from a server")
+            .arg(
+                Arg::new("url")
+                    .value_name("URL")
+                    .required(true)
+                    .help("http://[USER[:PASSWORD]@]HOST[:PORT]/PATH"),
+            )
+            .arg(repository().help("The file to make"))
+            .arg(user().help("The clone's user; the URL's otherwise"))
+            .arg(
+                Arg::new("keep_password")
+                    .long("keep-password")
+                    .action(ArgAction::SetTrue)
+                    .help("Keep the URL's password in the file, for later saves to push with"),
+            ),
+        Command::new("open")
+            .about("Open a repository into a folder, as a checkout to work in")
+            .arg(repository().help("The repository file"))
+            .arg(
+                Arg::new("dir")
+                    .value_name("DIR")
+                    .required(true)
+                    .value_parser(value_parser!(PathBuf))
+                    .help("The folder; it is made where it does not exist"),
+            )
+            .arg(
+                Arg::new("version")
+                    .value_name("VERSION")
+                    .help("A branch, tag or hash; the newest of trunk otherwise"),
+            )
+            .arg(user().help("The user as whom saves are made")),
+    ]
+}
+
+fn subcommand(tool: &Declaration) -> Command {
+    Command::new(tool.command())
+        .about(tool.summary)
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .action(ArgAction::SetTrue)
+                .help("Print the answer as JSON, exactly as over MCP"),
+        )
+        .args(tool.fields().map(argument))
+}
+
+fn argument(field: &Field) -> Arg {
+    let arg = Arg::new(field.name).help(field.doc).required(field.required);
+    let long = field.name.replace('_', "-");
+    let arg = match field.kind {
+        FieldKind::Flag => return arg.long(long).action(ArgAction::SetTrue),
+        FieldKind::Text { .. } => arg.value_name("TEXT"),
+        FieldKind::Number { .. } => arg.value_name("N"),
+        FieldKind::Word(_) => arg.value_name("WORD"),
+    };
+    if field.positional {
+        arg.value_name(field.name.to_uppercase())
+    } else {
+        arg.long(long).allow_hyphen_values(true)
+    }
+}
+
+fn others() -> [Command; 5] {
+    let rest =
+        || Arg::new("args").value_name("ARGS").num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
+    [
+        Command::new("call")
+            .about("Call a tool with JSON and print the answer exactly as over MCP")
+            .arg(Arg::new("tool").value_name("TOOL").required(true).help("Its name, such as ocx_read"))
+            .arg(
+                Arg::new("input")
+                    .value_name("JSON")
+                    .default_value("{}")
+                    .help("Its input; - reads standard input"),
+            )
+            .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).hide(true)),
+        Command::new("mcp").about("Serve the tools over MCP on standard input and output"),
+        Command::new("fossil").about("Plain Fossil, all of it").disable_help_flag(true).arg(rest()),
+        Command::new("demo").about("Show the main job end to end, in a temporary folder"),
+        Command::new("leash").hide(true).disable_help_flag(true).arg(rest()),
+    ]
+}

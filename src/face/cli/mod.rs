@@ -1,0 +1,190 @@
+//! The catalogue as commands, and the few commands that make what tools work in.
+//!
+//! Nothing here reads the process: arguments, streams and whether there is a terminal come from `main.rs`.
+
+mod arguments;
+mod place;
+mod show;
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use serde_json::Value;
+
+use crate::error::{Error, Kind, Result};
+use crate::tool::{self, Answer, Declaration, Session, Watch};
+
+/// What was asked was done.
+const DONE: u8 = 0;
+/// It was refused.
+const REFUSED: u8 = 1;
+/// The command line makes no sense.
+const USAGE: u8 = 2;
+
+/// Where a command reads and writes.
+pub struct Terminal<'a> {
+    /// Standard input, read only where a command says so.
+    pub input: &'a mut dyn Read,
+    /// Where answers go.
+    pub out: &'a mut dyn Write,
+    /// Where remarks and refusals go.
+    pub err: &'a mut dyn Write,
+    /// Whether `out` is a terminal, which must not be sent control characters.
+    pub out_is_terminal: bool,
+    /// The name that a new repository's first user gets where none is given.
+    pub login: Option<String>,
+}
+
+/// What a command line asks for that is not a matter of text in and text out.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Other {
+    /// `ocx mcp`: serve the protocol on standard input and output, for a checkout.
+    Mcp(PathBuf),
+    /// `ocx demo`: show the main job end to end.
+    Demo,
+}
+
+/// How a command line ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code.
+    Exit(u8),
+    /// It asks for what `main.rs` must do.
+    Other(Other),
+}
+
+/// The words after `ocx [-C DIR] WORD`, and the folder, when the command is one that must run before any thread is
+/// started: `fossil` and `leash` take their arguments as they stand.
+#[must_use]
+pub fn verbatim(args: &[OsString], word: &str) -> Option<(Option<PathBuf>, Vec<OsString>)> {
+    let (folder, rest) = match args {
+        [flag, folder, rest @ ..] if flag == "-C" => (Some(PathBuf::from(folder)), rest),
+        rest => (None, rest),
+    };
+    let (first, rest) = rest.split_first()?;
+    (first == word).then(|| (folder, rest.to_vec()))
+}
+
+/// Runs a command line, without the program's name.
+#[must_use]
+pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Ended {
+    let words = std::iter::once(OsString::from("ocx")).chain(args);
+    let matches = match arguments::command().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(e) => return Ended::Exit(show_usage(&e, terminal)),
+    };
+    let folder = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
+    let Some((command, given)) = matches.subcommand() else {
+        return Ended::Exit(USAGE);
+    };
+    match command {
+        "mcp" => return Ended::Other(Other::Mcp(folder)),
+        "demo" => return Ended::Other(Other::Demo),
+        _ => {}
+    }
+    let code = match place::run(command, given, &folder, terminal.login.as_deref()) {
+        Some(done) => say(done, terminal),
+        None => run_tool(command, given, folder, terminal),
+    };
+    Ended::Exit(code.unwrap_or(REFUSED))
+}
+
+fn run_tool(
+    command: &str,
+    given: &ArgMatches,
+    folder: PathBuf,
+    terminal: &mut Terminal<'_>,
+) -> std::io::Result<u8> {
+    let json = given.get_flag("json");
+    let (name, input) = if command == "call" {
+        match called(given, terminal) {
+            Ok(call) => call,
+            Err(e) => return complain(&e, terminal).map(|_| USAGE),
+        }
+    } else {
+        let Some(declaration) = declared(command) else { return Ok(USAGE) };
+        (declaration.name.to_owned(), arguments::input(declaration, given))
+    };
+    let answer = tool::call(&Session::at(folder), &name, input, &Watch::patient());
+    if json || command == "call" {
+        writeln!(terminal.out, "{answer}")?;
+    } else {
+        show_answer(&answer, terminal)?;
+    }
+    Ok(if answer.ok() { DONE } else { REFUSED })
+}
+
+fn declared(command: &str) -> Option<&'static Declaration> {
+    tool::catalogue::TOOLS.iter().map(|t| t.declaration()).find(|d| d.command() == command)
+}
+
+/// The tool and the input of `ocx call`; `-` reads the input from standard input.
+fn called(given: &ArgMatches, terminal: &mut Terminal<'_>) -> Result<(String, Value)> {
+    let text = |name: &str| given.get_one::<String>(name).cloned().unwrap_or_default();
+    let mut input = text("input");
+    if input == "-" {
+        input.clear();
+        terminal.input.read_to_string(&mut input).map_err(|e| Error::io("cannot read standard input", e))?;
+    }
+    let input = serde_json::from_str(&input).map_err(|e| {
+        Error::new(Kind::Invalid, format!("the input is not JSON: {e}"))
+            .hint("Give one JSON object, such as '{\"path\":\"README.md\"}'.")
+    })?;
+    Ok((text("tool"), input))
+}
+
+fn show_answer(answer: &Answer, terminal: &mut Terminal<'_>) -> std::io::Result<()> {
+    let shown = show::readable(answer, terminal.out_is_terminal);
+    terminal.out.write_all(shown.out.as_bytes())?;
+    terminal.err.write_all(shown.err.as_bytes())
+}
+
+fn say(done: Result<String>, terminal: &mut Terminal<'_>) -> std::io::Result<u8> {
+    match done {
+        Ok(words) => writeln!(terminal.out, "{words}").map(|()| DONE),
+        Err(e) => complain(&e, terminal),
+    }
+}
+
+fn complain(error: &Error, terminal: &mut Terminal<'_>) -> std::io::Result<u8> {
+    writeln!(terminal.err, "ocx: {error}")?;
+    if let Some(hint) = error.next_step() {
+        writeln!(terminal.err, "{hint}")?;
+    }
+    Ok(REFUSED)
+}
+
+/// Help goes to `out` and is no failure; a wrong command line goes to `err`.
+fn show_usage(usage: &clap::Error, terminal: &mut Terminal<'_>) -> u8 {
+    let text = usage.render();
+    if usage.use_stderr() {
+        let _ = write!(terminal.err, "{text}");
+        USAGE
+    } else {
+        let _ = write!(terminal.out, "{text}");
+        DONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn fossil_takes_its_words_as_they_stand() {
+        let (folder, rest) = verbatim(&words("-C dir fossil -C x --json"), "fossil").expect("fossil");
+        assert_eq!((folder, rest), (Some(PathBuf::from("dir")), words("-C x --json")));
+        assert_eq!(verbatim(&words("read fossil"), "fossil"), None);
+    }
+
+    #[test]
+    fn every_command_line_of_the_table_is_well_formed() {
+        arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,62 @@
+//! The commands that make what tools work in: a repository, a clone, a checkout.
+
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+
+use crate::error::Result;
+use crate::name::User;
+use crate::repo::{Checkout, NewRepository, Remote, Repository};
+
+/// Runs the command, if it is one of these, and gives the words that say what was made.
+pub fn run(command: &str, given: &ArgMatches, folder: &Path, login: Option<&str>) -> Option<Result<String>> {
+    match command {
+        "init" => Some(init(given, folder, login)),
+        "clone" => Some(clone(given, folder, login)),
+        "open" => Some(open(given, folder)),
+        _ => None,
+    }
+}
+
+fn init(given: &ArgMatches, folder: &Path, login: Option<&str>) -> Result<String> {
+    let path = path(given, "repository", folder);
+    let name = text(given, "user").or(login).unwrap_or("admin");
+    let repository = Repository::create(&path, &NewRepository { user: User::parse_new(name)? })?;
+    Ok(format!("Made the repository {} with the user {name}.", repository.path().display()))
+}
+
+/// The clone's user is the one of the URL, so that saves are made as whom they are pushed.
+fn clone(given: &ArgMatches, folder: &Path, login: Option<&str>) -> Result<String> {
+    let path = path(given, "repository", folder);
+    let remote = Remote::parse(text(given, "url").unwrap_or_default())?;
+    let user = match text(given, "user") {
+        Some(name) => User::parse(name)?,
+        None => remote.user().cloned().map_or_else(|| User::parse(login.unwrap_or("admin")), Ok)?,
+    };
+    let repository = Repository::clone_from(&remote, &path, &user)?;
+    if given.get_flag("keep_password") {
+        repository.set_remote(Some(&remote), true)?;
+    }
+    Ok(format!("Cloned {remote} into {} with the user {user}.", repository.path().display()))
+}
+
+fn open(given: &ArgMatches, folder: &Path) -> Result<String> {
+    let repository = Repository::open(&path(given, "repository", folder))?;
+    let user = text(given, "user").map(User::parse).transpose()?;
+    let dir = path(given, "dir", folder);
+    let checkout = Checkout::open(&repository, &dir, text(given, "version"), user.as_ref())?;
+    Ok(format!(
+        "Opened check-in {} in {} as the user {}.",
+        checkout.parent()?.short(),
+        checkout.root().display(),
+        checkout.user()?
+    ))
+}
+
+fn text<'a>(given: &'a ArgMatches, name: &str) -> Option<&'a str> {
+    given.get_one::<String>(name).map(String::as_str)
+}
+
+fn path(given: &ArgMatches, name: &str, folder: &Path) -> PathBuf {
+    folder.join(given.get_one::<PathBuf>(name).map_or(Path::new(""), PathBuf::as_path))
+}

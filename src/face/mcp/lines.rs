@@ -1,0 +1,245 @@
+//! One JSON-RPC message a line, over a pair of byte streams, in bounded memory.
+//!
+//! A line that is no message gets a JSON-RPC error and the session goes on. Reading and writing have a thread
+//! each, so a client that stops reading blocks nothing but itself.
+
+use std::io::{ErrorKind, Read, Write};
+use std::thread;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::rescue::{self, Judged};
+
+/// The longest line taken, in bytes.
+pub const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// How many messages wait in each direction before the other side is held up.
+const QUEUE: usize = 64;
+
+/// How long calls in flight may go on when the client has closed its end.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long the last answers may take to be written when the session ends.
+const FLUSH: Duration = Duration::from_secs(2);
+
+/// A transport of lines.
+pub struct Lines {
+    incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
+    outgoing: Option<mpsc::Sender<Vec<u8>>>,
+    written: Option<oneshot::Receiver<()>>,
+    closing: CancellationToken,
+    opened: bool,
+}
+
+impl Lines {
+    /// Starts reading `input` and writing `output`; `closing` is cancelled soon after the input ends.
+    ///
+    /// # Errors
+    /// The operating system's, when it gives no thread.
+    pub fn start(
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+        closing: CancellationToken,
+    ) -> std::io::Result<Self> {
+        let (to_session, incoming) = mpsc::channel(QUEUE);
+        let (outgoing, to_client) = mpsc::channel(QUEUE);
+        let (done, written) = oneshot::channel();
+        let replies = outgoing.downgrade();
+        thread::Builder::new()
+            .name("mcp-read".into())
+            .spawn(move || read_all(input, &to_session, &replies))?;
+        thread::Builder::new().name("mcp-write".into()).spawn(move || {
+            write_all(output, to_client);
+            let _ = done.send(());
+        })?;
+        Ok(Self { incoming, outgoing: Some(outgoing), written: Some(written), closing, opened: false })
+    }
+
+    /// Before a session is open only requests make sense; anything else would end it.
+    fn admits(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
+        let request = matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
+        self.opened |= request && rescue::opens(message);
+        request || self.opened
+    }
+}
+
+impl Transport<RoleServer> for Lines {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let outgoing = self.outgoing.clone();
+        async move {
+            let closed = || std::io::Error::from(ErrorKind::BrokenPipe);
+            let line = serde_json::to_vec(&item)?;
+            outgoing.ok_or_else(closed)?.send(line).await.map_err(|_| closed())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        while let Some(message) = self.incoming.recv().await {
+            if self.admits(&message) {
+                return Some(message);
+            }
+        }
+        let closing = self.closing.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(GRACE).await;
+            closing.cancel();
+        });
+        None
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.closing.cancel();
+        self.outgoing = None;
+        if let Some(written) = self.written.take() {
+            let _ = tokio::time::timeout(FLUSH, written).await;
+        }
+        Ok(())
+    }
+}
+
+fn read_all(
+    input: impl Read,
+    to_session: &mpsc::Sender<RxJsonRpcMessage<RoleServer>>,
+    replies: &mpsc::WeakSender<Vec<u8>>,
+) {
+    let reply = |line: Vec<u8>| replies.upgrade().is_some_and(|r| r.blocking_send(line).is_ok());
+    let mut framer = Framer::new(input);
+    while let Some(frame) = framer.next() {
+        let judged = match frame {
+            Frame::Line(line) => rescue::judge(line),
+            Frame::TooLong(bytes) => rescue::too_long(bytes),
+        };
+        let alive = match judged {
+            Judged::Message(message) => to_session.blocking_send(*message).is_ok(),
+            Judged::Reply(line) => reply(line),
+            Judged::Nothing => true,
+        };
+        if !alive {
+            return;
+        }
+    }
+}
+
+fn write_all(mut output: impl Write, mut lines: mpsc::Receiver<Vec<u8>>) {
+    while let Some(mut line) = lines.blocking_recv() {
+        line.push(b'\n');
+        if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+/// What stood between two line ends.
+enum Frame<'a> {
+    Line(&'a [u8]),
+    TooLong(usize),
+}
+
+/// Cuts a stream into lines of bounded length.
+struct Framer<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// Where the unread part starts.
+    start: usize,
+    /// Up to where the unread part is known to hold no line end.
+    scanned: usize,
+    /// Bytes dropped of a line that is over the limit.
+    dropped: usize,
+    ended: bool,
+}
+
+const CHUNK: usize = 64 << 10;
+
+impl<R: Read> Framer<R> {
+    fn new(input: R) -> Self {
+        Self { input, buffer: Vec::new(), start: 0, scanned: 0, dropped: 0, ended: false }
+    }
+
+    /// The next line; the last one counts without a line end too.
+    fn next(&mut self) -> Option<Frame<'_>> {
+        loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
+                let end = self.scanned + at;
+                return Some(self.cut(end, end + 1));
+            }
+            self.scanned = self.buffer.len();
+            if self.ended {
+                let end = self.buffer.len();
+                return (end > self.start || self.dropped > 0).then(|| self.cut(end, end));
+            }
+            self.fill();
+        }
+    }
+
+    fn cut(&mut self, end: usize, next: usize) -> Frame<'_> {
+        let start = std::mem::replace(&mut self.start, next);
+        self.scanned = next;
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped > 0 {
+            Frame::TooLong(dropped + end - start)
+        } else {
+            Frame::Line(&self.buffer[start..end])
+        }
+    }
+
+    fn fill(&mut self) {
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        if self.buffer.len() > LINE_BYTES_MAX || self.dropped > 0 {
+            self.dropped += self.buffer.len();
+            self.buffer = Vec::new();
+        }
+        let held = self.buffer.len();
+        self.buffer.resize(held + CHUNK, 0);
+        let read = loop {
+            match self.input.read(&mut self.buffer[held..]) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                other => break other.unwrap_or(0),
+            }
+        };
+        self.buffer.truncate(held + read);
+        self.scanned = held;
+        self.ended = read == 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(bytes: &[u8]) -> Vec<String> {
+        let mut framer = Framer::new(bytes);
+        let mut all = Vec::new();
+        while let Some(frame) = framer.next() {
+            all.push(match frame {
+                Frame::Line(line) => String::from_utf8_lossy(line).into_owned(),
+                Frame::TooLong(bytes) => format!("{bytes} bytes"),
+            });
+        }
+        all
+    }
+
+    #[test]
+    fn lines_are_cut_at_line_ends_and_the_last_needs_none() {
+        assert_eq!(frames(b"a\n\nbc\nd"), ["a", "", "bc", "d"]);
+        assert_eq!(frames(b"a\n"), ["a"]);
+        assert!(frames(b"").is_empty());
+    }
+
+    #[test]
+    fn m06_an_endless_line_is_dropped_and_counted_and_the_next_is_read() {
+        let mut bytes = vec![b'x'; LINE_BYTES_MAX * 2];
+        bytes.extend_from_slice(b"\nnext\n");
+        assert_eq!(frames(&bytes), [format!("{} bytes", LINE_BYTES_MAX * 2), "next".into()]);
+    }
+}

@@ -1,0 +1,218 @@
+//! The catalogue over the Model Context Protocol, on standard input and output.
+//!
+//! Both eras are served: sessions that begin with `initialize`, and requests that carry their own metadata. The
+//! protocol machinery is rmcp's; lines, bad input and what a tool answers are ours.
+
+pub mod lines;
+mod rescue;
+
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ProgressToken, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::{Peer, RequestContext, ServerInitializeError};
+use rmcp::{RoleServer, ServerHandler, ServiceExt};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use self::lines::Lines;
+use crate::error::{Error, Kind, Result};
+use crate::tool::{self, Answer, Declaration, Session, Stop, Watch};
+
+/// How often a call that takes long says that it goes on.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+
+/// How long calls that can't be cut short may take to end after the session has.
+const SHUTDOWN: Duration = Duration::from_secs(10);
+
+/// How long a client may keep the tool list; it changes only with the program.
+const LIST_TTL_MS: u64 = 3_600_000;
+
+const INSTRUCTIONS: &str = "Work in a Fossil checkout. Start with ocx_context: it gives the objective, the working \
+branch, what is changed and the tests. Find with ocx_find, read with ocx_read, change with ocx_edit (copy `old` \
+exactly from what ocx_read gave), run ocx_test, then ocx_save, which commits and pushes. Every answer begins with \
+`ok`; when it is false, do what `next_step` says, or make the call in `next_call` as it stands.";
+
+/// Serves one client on `input` and `output` until the input ends.
+///
+/// # Errors
+/// `Io`, when the operating system gives no threads.
+pub fn serve(session: Session, input: File, output: File) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::io("cannot start the server", e))?;
+    let served = runtime.block_on(serve_lines(session, input, output));
+    runtime.shutdown_timeout(SHUTDOWN);
+    served
+}
+
+async fn serve_lines(session: Session, input: File, output: File) -> Result<()> {
+    let closing = CancellationToken::new();
+    let lines =
+        Lines::start(input, output, closing.clone()).map_err(|e| Error::io("cannot start a thread", e))?;
+    let server = Server { session: Arc::new(session), closing };
+    match server.serve(lines).await {
+        Ok(running) => {
+            running
+                .waiting()
+                .await
+                .map_err(|e| Error::new(Kind::Internal, "the session broke").caused_by(e))?;
+            Ok(())
+        }
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(e) => Err(Error::new(Kind::Io, format!("the session did not open: {e}")).caused_by(e)),
+    }
+}
+
+/// The server as rmcp sees it.
+struct Server {
+    session: Arc<Session>,
+    /// Cancelled when the client has gone.
+    closing: CancellationToken,
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(
+                Implementation::new("ocx", env!("CARGO_PKG_VERSION"))
+                    .with_title("OCX: tools for a Fossil checkout"),
+            )
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = tool::catalogue::TOOLS.iter().map(|t| listed(t.declaration())).collect();
+        Ok(ListToolsResult::with_all_items(tools).with_ttl_ms(LIST_TTL_MS))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(reason) = context.meta.get(rescue::REFUSAL) {
+            return Ok(result(refused(&request.name, reason)).into());
+        }
+        Ok(result(self.call(request, context).await).into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(if KNOWN_METHODS.contains(&request.method.as_str()) {
+            ErrorData::invalid_params(format!("the parameters of {} do not fit", request.method), None)
+        } else {
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("no method {}", cut(&request.method)), None)
+        })
+    }
+}
+
+/// Methods that reach [`ServerHandler::on_custom_request`] only with parameters that do not fit.
+const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
+
+impl Server {
+    /// Runs the call on a thread of its own, so that nothing else waits for it, and tells the client that it goes on.
+    async fn call(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Answer {
+        let name = request.name.into_owned();
+        let watch = Arc::new(Watch::new(self.closing.child_token()));
+        let mut job = tokio::task::spawn_blocking({
+            let (session, watch, name) = (Arc::clone(&self.session), Arc::clone(&watch), name.clone());
+            let input = request.arguments.map_or(Value::Null, Value::Object);
+            move || tool::call(&session, &name, input, &watch)
+        });
+        let mut progress = context.meta.get_progress_token().map(|token| Progress::new(token, &context.peer));
+        let answer = loop {
+            tokio::select! {
+                done = &mut job => break done,
+                () = context.ct.cancelled() => {
+                    watch.cancel();
+                    break job.await;
+                }
+                () = tokio::time::sleep(PROGRESS_EVERY), if progress.is_some() => {
+                    if let Some(progress) = &mut progress {
+                        progress.tell(watch.last_line()).await;
+                    }
+                }
+            }
+        };
+        answer.unwrap_or_else(|e| {
+            let error = Error::new(Kind::Internal, "the tool's thread broke").caused_by(e);
+            Answer::refused(&name, false, Vec::new(), &error.into())
+        })
+    }
+}
+
+/// Progress of one call, told to the client that asked for it.
+struct Progress<'a> {
+    token: ProgressToken,
+    peer: &'a Peer<RoleServer>,
+    started: std::time::Instant,
+}
+
+impl<'a> Progress<'a> {
+    fn new(token: ProgressToken, peer: &'a Peer<RoleServer>) -> Self {
+        Self { token, peer, started: std::time::Instant::now() }
+    }
+
+    /// Seconds only grow, as the protocol wants of progress. A client that can't be told is no failure of the call.
+    async fn tell(&mut self, line: Option<String>) {
+        let seconds = self.started.elapsed().as_secs_f64().floor();
+        let message = line.unwrap_or_else(|| format!("still running after {seconds} s"));
+        let told = ProgressNotificationParam::new(self.token.clone(), seconds).with_message(message);
+        let _ = self.peer.notify_progress(told).await;
+    }
+}
+
+fn listed(tool: &Declaration) -> Tool {
+    let hints = ToolAnnotations::with_title(tool.title)
+        .read_only(tool.hints.read_only)
+        .destructive(tool.hints.destructive)
+        .idempotent(tool.hints.idempotent)
+        .open_world(tool.hints.open_world);
+    let mut listed = Tool::new(tool.name, tool.description(), tool::schema::input_schema(tool))
+        .with_raw_output_schema(Arc::new(tool::schema::output_schema()))
+        .with_annotations(hints);
+    listed.title = Some(tool.title.to_owned());
+    listed
+}
+
+/// The same JSON as text and as structured content: some clients show a model the one, some the other.
+fn result(answer: Answer) -> CallToolResult {
+    if answer.ok() {
+        CallToolResult::structured(answer.into_json())
+    } else {
+        CallToolResult::structured_error(answer.into_json())
+    }
+}
+
+/// The refusal of a call whose arguments could not be read.
+fn refused(name: &str, reason: &Value) -> Answer {
+    let why = reason["why"].as_str().unwrap_or("the arguments cannot be read");
+    let error =
+        Error::new(Kind::Invalid, why).hint("Send `arguments` as a JSON object of well-formed strings.");
+    let mut stop = Stop::from(error);
+    if let (Some(tool), Some(meant)) = (tool::catalogue::find(name), reason.get("meant"))
+        && tool::Input::check(tool.declaration(), meant.clone()).is_ok()
+    {
+        stop = stop.next(tool.declaration().name, meant.clone());
+    }
+    Answer::refused(name, false, Vec::new(), &stop)
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(100).collect()
+}

@@ -1,0 +1,88 @@
+//! One save at a time in a checkout, over all processes that save through here.
+//!
+//! The lock is an advisory one on the checkout's own folder, so it leaves no file behind and ends with its process.
+//! Plain Fossil knows nothing of it; against that the check-in's own transaction protects.
+
+use std::fs::File;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Error, Kind, Result};
+
+/// How long a save waits for another.
+const WAIT: Duration = Duration::from_secs(20);
+
+const POLL: Duration = Duration::from_millis(5);
+
+/// The right to save in one checkout, given back when dropped.
+#[derive(Debug)]
+pub struct Lock {
+    _folder: File,
+}
+
+impl Lock {
+    /// Waits for the lock of the checkout at `root`.
+    ///
+    /// # Errors
+    /// `Busy` when another keeps it too long, `Cancelled`, and what the operating system refuses.
+    pub fn take(root: &Path, cancel: &CancellationToken) -> Result<Self> {
+        let refused = |e| Error::io("cannot lock the checkout", e);
+        let folder = File::open(root).map_err(refused)?;
+        let started = Instant::now();
+        loop {
+            match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self { _folder: folder }),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+                Err(e) => return Err(refused(e.into())),
+            }
+            if cancel.is_cancelled() {
+                return Err(Error::new(
+                    Kind::Cancelled,
+                    "cancelled while another call was writing; nothing was saved",
+                ));
+            }
+            if started.elapsed() > WAIT {
+                return Err(Error::new(Kind::Busy, "another call is writing in this checkout"));
+            }
+            sleep(POLL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn only_one_holds_the_lock_of_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = AtomicU32::new(0);
+        std::thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| {
+                    for _ in 0..20 {
+                        let _lock = Lock::take(folder.path(), &CancellationToken::new()).unwrap();
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_cancelled_save_stops_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let _held = Lock::take(folder.path(), &CancellationToken::new()).unwrap();
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        assert_eq!(Lock::take(folder.path(), &cancel).unwrap_err().kind(), Kind::Cancelled);
+    }
+}

@@ -1,0 +1,254 @@
+//! The one answer that every tool gives on every way in, and the one place where an error becomes a refusal.
+//!
+//! An answer is JSON in a fixed order, `ok` first. What a person sees of it is the commands' business.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Kind};
+
+/// The longest `stopped` or `next_step`, in bytes; a server's own words can be longer.
+const LINE_BYTES_MAX: usize = 1_500;
+
+/// One operation that a tool performed, or in a dry run would perform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// What it is, as one word: `write_file`.
+    pub op: &'static str,
+    /// Whether it changes anything.
+    pub changes: bool,
+}
+
+impl Operation {
+    /// An operation that only looks.
+    #[must_use]
+    pub const fn reads(op: &'static str) -> Self {
+        Self { op, changes: false }
+    }
+
+    /// An operation that changes something.
+    #[must_use]
+    pub const fn changes(op: &'static str) -> Self {
+        Self { op, changes: true }
+    }
+}
+
+/// A whole call that a caller can make as it stands: a tool of this connection and its input.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NextCall {
+    /// The tool's name.
+    pub tool: &'static str,
+    /// Its input, valid for that tool.
+    pub arguments: Value,
+}
+
+impl NextCall {
+    /// A call of `tool` with `arguments`.
+    #[must_use]
+    pub const fn new(tool: &'static str, arguments: Value) -> Self {
+        Self { tool, arguments }
+    }
+
+    /// The call as answers print it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({"tool": self.tool, "arguments": self.arguments})
+    }
+}
+
+/// Why a tool stopped: the error, with what was reached before it and the call that helps.
+#[derive(Debug)]
+pub struct Stop(Box<Stopped>);
+
+#[derive(Debug)]
+struct Stopped {
+    error: Error,
+    reached: Value,
+    next_call: Option<NextCall>,
+}
+
+impl Stop {
+    /// Adds the whole call that helps.
+    #[must_use]
+    pub fn next(mut self, tool: &'static str, arguments: Value) -> Self {
+        self.0.next_call = Some(NextCall::new(tool, arguments));
+        self
+    }
+
+    /// Adds what was reached before the stop; it becomes the answer's `result`.
+    #[must_use]
+    pub fn reached(mut self, result: Value) -> Self {
+        self.0.reached = result;
+        self
+    }
+
+    /// What kind of failure it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.0.error.kind()
+    }
+
+    /// The call that helps, where there is one.
+    #[must_use]
+    pub fn next_call(&self) -> Option<&NextCall> {
+        self.0.next_call.as_ref()
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self(Box::new(Stopped { error, reached: Value::Null, next_call: None }))
+    }
+}
+
+/// What a tool answers.
+///
+/// ```
+/// use ocx::tool::{Answer, Operation};
+/// let answer = Answer::done("ocx_read", false, vec![Operation::reads("read_file")], serde_json::json!({"lines": 3}));
+/// assert!(answer.to_string().starts_with(r#"{"ok":true,"tool":"ocx_read","dry_run":false,"log":[{"op":"read_file""#));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    ok: bool,
+    json: Value,
+}
+
+impl Answer {
+    /// The answer of a tool that did what was asked.
+    #[must_use]
+    pub fn done(tool: &str, dry_run: bool, log: Vec<Operation>, result: Value) -> Self {
+        let mut json = head(true, tool, dry_run, log);
+        json.insert("result".into(), result);
+        json.insert("stopped".into(), Value::Null);
+        Self { ok: true, json: Value::Object(json) }
+    }
+
+    /// The answer of a tool that did not: the one translation of an error into a refusal.
+    #[must_use]
+    pub fn refused(tool: &str, dry_run: bool, log: Vec<Operation>, stop: &Stop) -> Self {
+        let Stopped { error, reached, next_call } = &*stop.0;
+        let kind = error.kind();
+        let mut json = head(false, tool, dry_run, log);
+        json.insert("result".into(), reached.clone());
+        json.insert("stopped".into(), one_line(&error.to_string()).into());
+        json.insert("code".into(), kind.code().into());
+        let next_step = error.next_step().unwrap_or_else(|| usual_next_step(kind));
+        json.insert("next_step".into(), one_line(next_step).into());
+        if let Some(call) = next_call {
+            json.insert("next_call".into(), call.to_json());
+        }
+        Self { ok: false, json: Value::Object(json) }
+    }
+
+    /// Whether what was asked was done.
+    #[must_use]
+    pub fn ok(&self) -> bool {
+        self.ok
+    }
+
+    /// The answer as JSON.
+    #[must_use]
+    pub fn json(&self) -> &Value {
+        &self.json
+    }
+
+    /// The answer as JSON, without a copy.
+    #[must_use]
+    pub fn into_json(self) -> Value {
+        self.json
+    }
+}
+
+impl std::fmt::Display for Answer {
+    /// The answer's bytes, the same on every way in.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.json.fmt(f)
+    }
+}
+
+fn head(ok: bool, tool: &str, dry_run: bool, log: Vec<Operation>) -> Map<String, Value> {
+    let log = log.into_iter().map(|o| json!({"op": o.op, "changes": o.changes})).collect();
+    let mut json = Map::new();
+    json.insert("ok".into(), ok.into());
+    json.insert("tool".into(), tool.into());
+    json.insert("dry_run".into(), dry_run.into());
+    json.insert("log".into(), Value::Array(log));
+    json
+}
+
+/// What to do about a failure whose maker knew nothing more exact.
+fn usual_next_step(kind: Kind) -> &'static str {
+    match kind {
+        Kind::NotFound => "Check the name; ocx_find looks through the files of the checkout.",
+        Kind::Ambiguous => "Give more of the name, so that it fits one thing only.",
+        Kind::Exists => "Choose another name, or use what is there.",
+        Kind::Invalid => "Correct the named value and call again.",
+        Kind::TooLarge => "Stay under the stated limit.",
+        Kind::Denied => {
+            "Ask whoever runs this repository for the capability, or choose a place within the checkout."
+        }
+        Kind::Busy => "Wait a few seconds and make the same call again.",
+        Kind::Changed => "Read it again, then repeat the call with what it holds now.",
+        Kind::Unchanged => "There is nothing to do; go on with the next task.",
+        Kind::WouldFork => "Update the checkout to the newest check-in of the branch, test again, then save.",
+        Kind::Closed => "Work on another branch; a closed branch takes no more check-ins.",
+        Kind::Untested => "Call ocx_test, then save.",
+        Kind::NotPushed => "Save again with the same four lines; only the push is repeated.",
+        Kind::Unreachable | Kind::TimedOut => "Try again when the server answers.",
+        Kind::LoginFailed => "Have the login of the remote corrected; nothing that is saved is lost.",
+        Kind::Refused => "Do what the server's words ask for, then call again.",
+        Kind::Foreign => "Name a Fossil repository of this project.",
+        Kind::Corrupt => "Have the repository checked with `ocx fossil test-integrity`; nothing was changed.",
+        Kind::DiskFull => "Have space made on the disk, then call again.",
+        Kind::Cancelled => "Call again when it is wanted after all.",
+        Kind::Unsupported => "Use a platform or a build that has what is missing.",
+        Kind::Io => "Look at the operating system's words, then call again.",
+        _ => "Nothing you sent caused this; call again, and report it if it comes back.",
+    }
+}
+
+/// One line: control characters are escaped, and what is too long is cut at a character.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.trim_end().chars() {
+        if line.len() > LINE_BYTES_MAX {
+            line.push_str("... (cut)");
+            break;
+        }
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_stands_in_the_stated_order_with_its_code_and_next_call() {
+        let stop =
+            Stop::from(Error::new(Kind::Untested, "test `unit` has not passed")).next("ocx_test", json!({}));
+        let text = Answer::refused("ocx_save", false, Vec::new(), &stop).to_string();
+        assert_eq!(
+            text,
+            r#"{"ok":false,"tool":"ocx_save","dry_run":false,"log":[],"result":null,"stopped":"test `unit` has not passed","code":"untested","next_step":"Call ocx_test, then save.","next_call":{"tool":"ocx_test","arguments":{}}}"#
+        );
+    }
+
+    #[test]
+    fn a_hint_is_the_next_step() {
+        let stop = Error::new(Kind::Invalid, "no `x`").hint("Give x.").into();
+        assert_eq!(Answer::refused("t", true, Vec::new(), &stop).json()["next_step"], "Give x.");
+    }
+
+    #[test]
+    fn stopped_is_one_line_whatever_the_error_says() {
+        let stop = Error::new(Kind::Refused, "server said:\nno\u{1b}[31m").into();
+        let json = Answer::refused("t", false, Vec::new(), &stop).into_json();
+        assert_eq!(json["stopped"], "server said:\\nno\\u{1b}[31m");
+    }
+}

@@ -1,0 +1,35 @@
+//! The table of tools, in the order in which clients list them. Every way in is a reader of it.
+
+use super::answer::Stop;
+use super::declare::Declaration;
+use super::input::Input;
+use super::plan::Plan;
+use super::session::Call;
+use super::{context, edit, find, read, save, test};
+
+/// One tool: what it is, and what it would do.
+pub trait Tool: Sync {
+    /// What it is.
+    fn declaration(&self) -> &'static Declaration;
+
+    /// Whether it writes in the checkout, so that only one of its kind may be at work there.
+    fn writes(&self) -> bool {
+        false
+    }
+
+    /// Reads and checks, and says what would be done.
+    ///
+    /// # Errors
+    /// Whatever stands in the way, with the call that helps.
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop>;
+}
+
+/// Every tool.
+pub static TOOLS: [&dyn Tool; 6] =
+    [&context::Context, &find::Find, &read::Read, &edit::Edit, &test::Test, &save::Save];
+
+/// The tool of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static dyn Tool> {
+    TOOLS.iter().copied().find(|t| t.declaration().name == name)
+}

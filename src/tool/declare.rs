@@ -1,0 +1,137 @@
+//! What a tool is, as data: name, words, capability, hints and fields. Schema, subcommand and form are readers of it.
+//!
+//! Nothing here acts. The limits stand here once; [`super::input`] enforces them, the schema states them.
+
+/// The field that every tool takes besides its own.
+pub const DRY_RUN: Field = Field {
+    name: "dry_run",
+    kind: FieldKind::Flag,
+    required: false,
+    positional: false,
+    doc: "true: only say what would be done; nothing changes",
+};
+
+/// The declaration of one tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Declaration {
+    /// The name over MCP, `ocx_` and one or more words.
+    pub name: &'static str,
+    /// A title for people.
+    pub title: &'static str,
+    /// What it does and when to use it, at most 200 characters.
+    pub summary: &'static str,
+    /// What the caller's login needs.
+    pub needs: Capability,
+    /// What a client may assume of it.
+    pub hints: Hints,
+    /// What it takes, without `dry_run`.
+    pub fields: &'static [Field],
+}
+
+impl Declaration {
+    /// Every field, `dry_run` last.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.fields.iter().chain(std::iter::once(&DRY_RUN))
+    }
+
+    /// The subcommand's name: `wiki-read` for `ocx_wiki_read`.
+    #[must_use]
+    pub fn command(&self) -> String {
+        self.name.trim_start_matches("ocx_").replace('_', "-")
+    }
+
+    /// The summary with the line that says what the call needs.
+    #[must_use]
+    pub fn description(&self) -> String {
+        format!("{}\nNeeds: {}.", self.summary, self.needs.words())
+    }
+}
+
+/// A Fossil capability that a tool needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// Read check-ins and files.
+    Read,
+    /// Make check-ins.
+    CheckIn,
+}
+
+impl Capability {
+    /// Fossil's letter for it.
+    #[must_use]
+    pub fn letter(self) -> char {
+        match self {
+            Self::Read => 'o',
+            Self::CheckIn => 'i',
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Read => "read (capability o)",
+            Self::CheckIn => "check-in (capability i)",
+        }
+    }
+}
+
+/// What a client may assume of a tool, in the words of MCP's annotations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "the four hints of the protocol")]
+pub struct Hints {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// It may overwrite something.
+    pub destructive: bool,
+    /// The same call again adds nothing.
+    pub idempotent: bool,
+    /// It reaches beyond this checkout.
+    pub open_world: bool,
+}
+
+impl Hints {
+    /// The hints of a tool that only looks at the checkout.
+    pub const LOOKS: Self = Self { read_only: true, destructive: false, idempotent: true, open_world: false };
+}
+
+/// One field of a tool's input.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: FieldKind,
+    /// Whether the call is refused without it.
+    pub required: bool,
+    /// Whether the subcommand takes it by place instead of by flag.
+    pub positional: bool,
+    /// What it means, for models and for people alike.
+    pub doc: &'static str,
+}
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Text of at most `bytes_max` bytes, empty only where `empty` says so.
+    Text {
+        /// The most bytes of UTF-8.
+        bytes_max: usize,
+        /// Whether the empty text is allowed.
+        empty: bool,
+    },
+    /// A whole number within bounds.
+    Number {
+        /// The least.
+        min: u64,
+        /// The greatest.
+        max: u64,
+        /// What stands for an absent field.
+        default: u64,
+    },
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// true or false; absent is false.
+    Flag,
+}
+
+/// A path in the checkout.
+pub const PATH: FieldKind = FieldKind::Text { bytes_max: 4_096, empty: false };

@@ -1,0 +1,90 @@
+//! The one way into every tool: find it, check the input, check who calls, plan, and, unless it is a dry run, perform.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Operation, Stop};
+use super::catalogue::{self, Tool};
+use super::input::Input;
+use super::plan::Permit;
+use super::session::{Call, Session};
+use super::suggest;
+use super::watch::Watch;
+use crate::error::{Error, Kind};
+
+/// Calls a tool by name and answers, whatever happens.
+#[must_use]
+pub fn call(session: &Session, name: &str, input: Value, watch: &Watch) -> Answer {
+    let dry_run = input.get("dry_run") == Some(&Value::Bool(true));
+    let Some(tool) = catalogue::find(name) else {
+        return unknown(name, dry_run);
+    };
+    let name = tool.declaration().name;
+    let (log, outcome) =
+        catch_unwind(AssertUnwindSafe(|| run(session, tool, input, watch))).unwrap_or_else(|_| {
+            session.forget();
+            (Vec::new(), Err(Error::new(Kind::Internal, format!("`{name}` broke down")).into()))
+        });
+    match outcome {
+        Ok(result) => Answer::done(name, dry_run, log, result),
+        Err(stop) => Answer::refused(name, dry_run, log, &checked(stop)),
+    }
+}
+
+fn run(
+    session: &Session,
+    tool: &dyn Tool,
+    input: Value,
+    watch: &Watch,
+) -> (Vec<Operation>, Result<Value, Stop>) {
+    match steps(session, tool, input, watch) {
+        Ok(logged) => logged,
+        Err(stop) => (Vec::new(), Err(stop)),
+    }
+}
+
+type Logged = (Vec<Operation>, Result<Value, Stop>);
+
+fn steps(session: &Session, tool: &dyn Tool, input: Value, watch: &Watch) -> Result<Logged, Stop> {
+    let declaration = tool.declaration();
+    let input = Input::check(declaration, input)?;
+    let call = Call::open(session, declaration, watch)?;
+    if input.flag("dry_run") {
+        let (log, known) = tool.plan(&call, &input)?.told();
+        return Ok((log, Ok(known)));
+    }
+    let turn = tool.writes().then(|| call.turn());
+    let plan = tool.plan(&call, &input)?;
+    Ok(plan.perform(&Permit::new(turn)))
+}
+
+fn unknown(name: &str, dry_run: bool) -> Answer {
+    let shown: String = name.chars().take(60).collect();
+    let names = catalogue::TOOLS.iter().map(|t| t.declaration().name);
+    let (words, meant) = match suggest::nearest(name, names.clone()) {
+        Some(meant) => (format!("no tool `{shown}`; did you mean `{meant}`?"), Some(meant)),
+        None => (format!("no tool `{shown}`"), None),
+    };
+    let all: Vec<&str> = names.collect();
+    let error = Error::new(Kind::NotFound, words).hint(format!("The tools are {}.", all.join(", ")));
+    let mut stop = Stop::from(error);
+    if meant == Some("ocx_context") {
+        stop = stop.next("ocx_context", json!({}));
+    }
+    Answer::refused(&shown, dry_run, Vec::new(), &stop)
+}
+
+/// A next call that its own tool would refuse helps nobody.
+fn checked(stop: Stop) -> Stop {
+    debug_assert!(
+        stop.next_call().is_none_or(|next| catalogue::find(next.tool).is_some_and(|t| Input::check(
+            t.declaration(),
+            next.arguments.clone()
+        )
+        .is_ok())),
+        "the next call must be valid: {:?}",
+        stop.next_call()
+    );
+    stop
+}

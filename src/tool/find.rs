@@ -1,0 +1,101 @@
+//! `ocx_find`: the lines that hold a text, in the files that a save would commit.
+
+use serde_json::{Value, json};
+
+use super::answer::{Operation, Stop};
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
+use super::input::Input;
+use super::page::json_bytes;
+use super::plan::Plan;
+use super::session::Call;
+use crate::error::Result;
+use crate::name::TreePath;
+use crate::repo::tree::Hit;
+
+/// The most lines of one answer.
+const LINES_MAX: usize = 50;
+
+/// The most bytes that the lines of one answer take as JSON.
+const BYTES_MAX: usize = 8_500;
+
+/// What a match takes beside its path and text: `{"path":"","line":123456,"text":""},`.
+const FRAME_BYTES: usize = 40;
+
+/// The tool.
+pub struct Find;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_find",
+    title: "Find text",
+    summary: "Find the lines that hold `text`, matched exactly, case and all: path, line number and text of each, at \
+              most 50, and how many there are. `path` narrows it to a file or folder.",
+    needs: Capability::Read,
+    hints: Hints::LOOKS,
+    fields: &[
+        Field {
+            name: "text",
+            kind: FieldKind::Text { bytes_max: 10_000, empty: false },
+            required: true,
+            positional: true,
+            doc: "the text to find, character for character; no pattern",
+        },
+        Field {
+            name: "path",
+            kind: PATH,
+            required: false,
+            positional: true,
+            doc: "a file or folder to search, from the checkout's top",
+        },
+    ],
+};
+
+impl Tool for Find {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let wanted = input.required("text")?;
+        let under =
+            input.text("path").map(|p| TreePath::parse_stored(p.trim_end_matches('/'))).transpose()?;
+        let found = call.find(wanted.as_bytes(), under.as_ref(), LINES_MAX)?;
+        let matches = shown(&found.hits);
+        let mut result = json!({"shown": matches.len(), "of": found.total, "matches": matches});
+        if found.more {
+            result["of_at_least"] = true.into();
+        }
+        if found.total == 0 {
+            result["note"] = NOTHING.into();
+        } else if found.hits.len() < found.total || matches.len() < found.hits.len() {
+            result["note"] = "Give `path`, or a longer `text`, to see the others.".into();
+        }
+        if let Some(first) = found.skipped.first() {
+            result["not_searched"] =
+                json!({"files": found.skipped.len(), "first": first.path.shown(), "why": first.why});
+        }
+        Ok(Plan::looked(vec![Operation::reads("find_text")], result))
+    }
+}
+
+const NOTHING: &str =
+    "Nothing holds this text. It is matched exactly, case and all: try a shorter part of it.";
+
+/// The matches as the answer gives them, as many as fit.
+fn shown(hits: &[Hit]) -> Vec<Value> {
+    let mut bytes = 0;
+    let mut shown = Vec::new();
+    for hit in hits {
+        let path = hit.path.shown();
+        bytes += json_bytes(&path) + json_bytes(&hit.text) + FRAME_BYTES;
+        if bytes > BYTES_MAX && !shown.is_empty() {
+            break;
+        }
+        let mut entry = json!({"path": path, "line": hit.line, "text": hit.text});
+        if hit.text.len() < hit.length {
+            entry["line_bytes"] = hit.length.into();
+        }
+        shown.push(entry);
+    }
+    shown
+}

@@ -1,0 +1,236 @@
+//! Input checked against a declaration before anything happens. Nothing is coerced: `"10"` is not 10.
+
+use serde_json::{Map, Value};
+
+use super::declare::{Declaration, Field, FieldKind};
+use super::suggest;
+use crate::error::{Error, Kind, Result};
+
+/// How many problems one refusal names.
+const PROBLEMS_MAX: usize = 5;
+
+/// Input that fits its tool's declaration.
+#[derive(Debug, Clone)]
+pub struct Input {
+    fields: Map<String, Value>,
+}
+
+impl Input {
+    /// Checks `given` against the declaration of `tool`.
+    ///
+    /// # Errors
+    /// `Invalid` or `TooLarge`, naming each field that does not fit and, where it is clear, the one meant.
+    pub fn check(tool: &Declaration, given: Value) -> Result<Self> {
+        let fields = match given {
+            Value::Object(fields) => fields,
+            Value::Null => Map::new(),
+            other => {
+                return Err(Error::new(
+                    Kind::Invalid,
+                    format!("the input of `{}` must be an object, not {}", tool.name, type_of(&other)),
+                )
+                .hint(signature(tool)));
+            }
+        };
+        let problems = problems(tool, &fields);
+        let Some(first) = problems.first() else {
+            return Ok(Self { fields });
+        };
+        let kind = first.kind;
+        let words: Vec<&str> = problems.iter().take(PROBLEMS_MAX).map(|p| p.words.as_str()).collect();
+        Err(Error::new(kind, words.join("; ")).hint(signature(tool)))
+    }
+
+    /// The text of a field, where it was given.
+    #[must_use]
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.fields.get(field).and_then(Value::as_str)
+    }
+
+    /// The text of a required field.
+    ///
+    /// # Errors
+    /// `Internal`, when the declaration does not require the field.
+    pub fn required(&self, field: &str) -> Result<&str> {
+        self.text(field).ok_or_else(|| Error::new(Kind::Internal, format!("no required field `{field}`")))
+    }
+
+    /// The number of a field, where it was given.
+    #[must_use]
+    pub fn number(&self, field: &str) -> Option<u64> {
+        self.fields.get(field).and_then(Value::as_u64)
+    }
+
+    /// Whether a flag is set.
+    #[must_use]
+    pub fn flag(&self, field: &str) -> bool {
+        self.fields.get(field).and_then(Value::as_bool).unwrap_or(false)
+    }
+}
+
+struct Problem {
+    kind: Kind,
+    words: String,
+}
+
+fn invalid(words: String) -> Problem {
+    Problem { kind: Kind::Invalid, words }
+}
+
+fn problems(tool: &Declaration, given: &Map<String, Value>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (name, value) in given {
+        match tool.fields().find(|f| f.name == name) {
+            None => problems.push(unknown(tool, given, name)),
+            Some(field) => problems.extend(misfit(field, value)),
+        }
+    }
+    for field in tool.fields().filter(|f| f.required && !given.contains_key(f.name)) {
+        problems.push(invalid(format!("field `{}` is missing ({})", field.name, field.doc)));
+    }
+    problems
+}
+
+fn unknown(tool: &Declaration, given: &Map<String, Value>, name: &str) -> Problem {
+    let free = tool.fields().map(|f| f.name).filter(|f| !given.contains_key(*f));
+    let shown: String = name.chars().take(60).collect();
+    invalid(match suggest::nearest(name, free) {
+        Some(meant) => format!("`{}` has no field `{shown}`; did you mean `{meant}`?", tool.name),
+        None => format!("`{}` has no field `{shown}`", tool.name),
+    })
+}
+
+fn misfit(field: &Field, value: &Value) -> Option<Problem> {
+    let name = field.name;
+    match (field.kind, value) {
+        (_, Value::Null) if !field.required => {
+            Some(invalid(format!("field `{name}` is null; leave it out instead")))
+        }
+        (FieldKind::Text { bytes_max, empty }, Value::String(text)) => {
+            text_misfit(name, text, bytes_max, empty)
+        }
+        (FieldKind::Word(words), Value::String(text)) => (!words.contains(&text.as_str()))
+            .then(|| invalid(format!("field `{name}` must be one of {}", words.join(", ")))),
+        (FieldKind::Flag, Value::Bool(_)) => None,
+        (FieldKind::Number { min, max, .. }, Value::Number(n)) => {
+            let fits = n.as_u64().is_some_and(|n| (min..=max).contains(&n));
+            (!fits).then(|| {
+                invalid(format!("field `{name}` must be a whole number from {min} to {max}, not {n}"))
+            })
+        }
+        (kind, other) => {
+            Some(invalid(format!("field `{name}` must be {}, not {}", wanted(kind), type_of(other))))
+        }
+    }
+}
+
+fn text_misfit(name: &str, text: &str, bytes_max: usize, empty: bool) -> Option<Problem> {
+    if text.len() > bytes_max {
+        return Some(Problem {
+            kind: Kind::TooLarge,
+            words: format!("field `{name}` has {} bytes, over the limit of {bytes_max}", text.len()),
+        });
+    }
+    if text.is_empty() && !empty {
+        return Some(invalid(format!("field `{name}` is empty")));
+    }
+    text.contains('\0').then(|| invalid(format!("field `{name}` holds a NUL character")))
+}
+
+fn wanted(kind: FieldKind) -> &'static str {
+    match kind {
+        FieldKind::Text { .. } | FieldKind::Word(_) => "a string",
+        FieldKind::Number { .. } => "a whole number",
+        FieldKind::Flag => "true or false",
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The sentence that says what the tool takes.
+fn signature(tool: &Declaration) -> String {
+    let takes: Vec<String> = tool
+        .fields()
+        .map(|f| if f.required { f.name.to_owned() } else { format!("{} (optional)", f.name) })
+        .collect();
+    format!("{} takes {}; correct the input and call again.", tool.name, takes.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::declare::{Capability, Hints, PATH};
+    use super::*;
+
+    const TOOL: Declaration = Declaration {
+        name: "ocx_sample",
+        title: "Sample",
+        summary: "Does nothing.",
+        needs: Capability::Read,
+        hints: Hints::LOOKS,
+        fields: &[
+            Field { name: "path", kind: PATH, required: true, positional: true, doc: "a file" },
+            Field {
+                name: "from",
+                kind: FieldKind::Number { min: 1, max: 1_000, default: 1 },
+                required: false,
+                positional: false,
+                doc: "a line",
+            },
+        ],
+    };
+
+    fn refusal(given: Value) -> String {
+        Input::check(&TOOL, given).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn m04_a_wrong_type_or_range_is_refused_naming_the_field() {
+        for from in [json!("10"), json!(0), json!(-1), json!(1e9), json!(1.5), json!(null), json!([1])] {
+            let words = refusal(json!({"path": "a", "from": from}));
+            assert!(words.contains("`from`"), "{words}");
+        }
+        assert!(refusal(json!({"path": 5})).contains("field `path` must be a string, not a number"));
+    }
+
+    #[test]
+    fn t08_a_nul_is_refused() {
+        assert_eq!(refusal(json!({"path": "a.txt\0.png"})), "field `path` holds a NUL character");
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused_with_the_one_meant() {
+        let words = refusal(json!({"file_path": "a"}));
+        assert!(words.contains("has no field `file_path`; did you mean `path`?"), "{words}");
+    }
+
+    #[test]
+    fn a_huge_argument_is_refused_with_the_limit() {
+        let error = Input::check(&TOOL, json!({"path": "a".repeat(5_000)})).expect_err("refused");
+        assert_eq!(error.kind(), Kind::TooLarge);
+        assert!(error.to_string().contains("over the limit of 4096"));
+    }
+
+    #[test]
+    fn every_problem_is_named_at_once() {
+        let words = refusal(json!({"from": 0, "zzz": 1}));
+        assert!(words.contains("`from`") && words.contains("`zzz`") && words.contains("`path` is missing"));
+    }
+
+    #[test]
+    fn good_input_is_taken_as_it_is() {
+        let input = Input::check(&TOOL, json!({"path": "a", "from": 3})).expect("fits");
+        assert_eq!((input.text("path"), input.number("from")), (Some("a"), Some(3)));
+        assert!(!input.flag("dry_run"));
+    }
+}

@@ -1,0 +1,33 @@
+//! The catalogue: one declaration per tool, one dispatcher, one answer.
+//!
+//! A tool is a file here: its declaration, and a `plan` that reads, checks and says what would be done. Only the
+//! dispatcher makes the [`Permit`] with which a plan can be performed, so a dry run cannot write. How a call
+//! arrives and how an answer is shown are the business of [`crate::face`].
+
+pub mod answer;
+pub mod catalogue;
+mod changes;
+pub mod declare;
+mod dispatch;
+pub mod input;
+mod page;
+pub mod plan;
+pub mod schema;
+pub mod session;
+pub mod suggest;
+mod watch;
+
+mod context;
+mod edit;
+mod find;
+mod read;
+mod save;
+mod test;
+
+pub use answer::{Answer, NextCall, Operation, Stop};
+pub use declare::{Capability, Declaration, Field, FieldKind, Hints};
+pub use dispatch::call;
+pub use input::Input;
+pub use plan::{Permit, Plan};
+pub use session::{Call, Session};
+pub use watch::Watch;

@@ -1,0 +1,80 @@
+//! What a tool would do, apart from doing it: a dry run makes the same plan and has nothing to perform it with.
+
+use std::cell::RefCell;
+use std::sync::MutexGuard;
+
+use serde_json::Value;
+
+use super::answer::{Operation, Stop};
+use crate::error::Result;
+
+type Perform<'a> = Box<dyn FnOnce(&Permit<'_>) -> Result<Value, Stop> + 'a>;
+
+/// What a tool would do: the operations, what it knows without doing them, and the doing.
+pub struct Plan<'a> {
+    log: Vec<Operation>,
+    known: Value,
+    perform: Option<Perform<'a>>,
+}
+
+impl<'a> Plan<'a> {
+    /// The plan of a tool that only looks, and has looked.
+    #[must_use]
+    pub fn looked(log: Vec<Operation>, result: Value) -> Self {
+        Self { log, known: result, perform: None }
+    }
+
+    /// The plan of a change: `known` is what a dry run answers, `perform` the change.
+    #[must_use]
+    pub fn change(
+        log: Vec<Operation>,
+        known: Value,
+        perform: impl FnOnce(&Permit<'_>) -> Result<Value, Stop> + 'a,
+    ) -> Self {
+        Self { log, known, perform: Some(Box::new(perform)) }
+    }
+
+    /// What would be done, and what is known of it.
+    pub(super) fn told(self) -> (Vec<Operation>, Value) {
+        (self.log, self.known)
+    }
+
+    /// Does it; the log then holds what was done, however it ended.
+    pub(super) fn perform(self, permit: &Permit<'_>) -> (Vec<Operation>, Result<Value, Stop>) {
+        let Some(perform) = self.perform else {
+            return (self.log, Ok(self.known));
+        };
+        let done = perform(permit);
+        let mut log: Vec<Operation> = self.log.into_iter().filter(|o| !o.changes).collect();
+        log.append(&mut permit.log.borrow_mut());
+        (log, done)
+    }
+}
+
+/// The permission to change something. Only the dispatcher makes one, and never in a dry run.
+pub struct Permit<'a> {
+    log: RefCell<Vec<Operation>>,
+    turn: RefCell<Option<MutexGuard<'a, ()>>>,
+}
+
+impl<'a> Permit<'a> {
+    /// The permission of a call whose turn it is to write, where its tool writes in the checkout.
+    pub(super) fn new(turn: Option<MutexGuard<'a, ()>>) -> Self {
+        Self { log: RefCell::default(), turn: RefCell::new(turn) }
+    }
+
+    /// Logs a change that was made.
+    pub fn did(&self, op: &'static str) {
+        self.log.borrow_mut().push(Operation::changes(op));
+    }
+
+    /// Logs that something was looked at.
+    pub fn looked(&self, op: &'static str) {
+        self.log.borrow_mut().push(Operation::reads(op));
+    }
+
+    /// Lets other calls write in the checkout while this one goes on with what needs no turn, such as a push.
+    pub fn end_turn(&self) {
+        self.turn.borrow_mut().take();
+    }
+}

@@ -1,0 +1,169 @@
+//! `ocx_read`: lines of a file, exactly as they are; as of a check-in too, and a check-in's own changes.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Operation, Stop};
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
+use super::input::Input;
+use super::page::{self, Page};
+use super::plan::Plan;
+use super::session::Call;
+use crate::error::{Error, Kind, Result};
+use crate::name::{Hash, TreePath};
+use crate::repo::text;
+
+/// The largest file that is read as text, in bytes.
+pub(super) const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// The greatest line number that is taken.
+const LINE_MAX: u64 = 1_000_000_000;
+
+/// The tool.
+pub struct Read;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_read",
+    title: "Read a file",
+    summary: "Read up to 200 lines of a file, exactly as they are. Copy `old` for ocx_edit from `text`. With `checkin`: \
+              the file as of that check-in; without `path`, what it changed.",
+    needs: Capability::Read,
+    hints: Hints::LOOKS,
+    fields: &[
+        Field {
+            name: "path",
+            kind: PATH,
+            required: false,
+            positional: true,
+            doc: "the file, from the checkout's top, with /; required unless `checkin` is given",
+        },
+        Field {
+            name: "from",
+            kind: FieldKind::Number { min: 1, max: LINE_MAX, default: 1 },
+            required: false,
+            positional: false,
+            doc: "the number of the first line to give",
+        },
+        Field {
+            name: "checkin",
+            kind: FieldKind::Text { bytes_max: 200, empty: false },
+            required: false,
+            positional: false,
+            doc: "a check-in's hash, or a branch or tag for its newest: read there, not in the checkout",
+        },
+    ],
+};
+
+impl Tool for Read {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let from = usize::try_from(input.number("from").unwrap_or(1)).unwrap_or(usize::MAX);
+        match (input.text("path"), input.text("checkin")) {
+            (Some(path), None) => in_checkout(call, path, from),
+            (Some(path), Some(checkin)) => in_checkin(call, path, checkin, from),
+            (None, Some(checkin)) => changes(call, checkin, from),
+            (None, None) => Err(Error::new(Kind::Invalid, "field `path` is missing (the file to read)")
+                .hint("Give `path`; ocx_find looks for text in all files.")
+                .into()),
+        }
+    }
+}
+
+fn in_checkout<'a>(call: &Call<'_>, path: &str, from: usize) -> Result<Plan<'a>, Stop> {
+    let path = TreePath::parse_stored(path)?;
+    let content = call.read_file(&path)?;
+    let mut result = Map::new();
+    result.insert("path".into(), path.as_str().into());
+    result.insert("file_hash".into(), Hash::of(&content).as_str().into());
+    let page = page_of(&path, &content, from, &json!({"path": path.as_str()}))?;
+    result.extend(page.fields());
+    Ok(Plan::looked(vec![Operation::reads("read_file")], Value::Object(result)))
+}
+
+fn in_checkin<'a>(call: &Call<'_>, path: &str, checkin: &str, from: usize) -> Result<Plan<'a>, Stop> {
+    let path = TreePath::parse_stored(path)?;
+    let store = call.store();
+    let hash = store.resolve(checkin)?;
+    let files = store.files(&hash)?;
+    let Some(file) = files.get(&path) else {
+        let what = format!("check-in {} holds no file `{}`", hash.short(), path.shown());
+        return Err(not_there(Error::new(Kind::NotFound, what), &path, files.keys(), Some(checkin)));
+    };
+    let content = store.content_within(&file.hash, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX))?;
+    let mut result = Map::new();
+    result.insert("path".into(), path.as_str().into());
+    result.insert("checkin".into(), hash.as_str().into());
+    result.insert("file_hash".into(), file.hash.as_str().into());
+    let page = page_of(&path, &content, from, &json!({"path": path.as_str(), "checkin": checkin}))?;
+    result.extend(page.fields());
+    Ok(Plan::looked(vec![Operation::reads("read_check_in")], Value::Object(result)))
+}
+
+fn changes<'a>(call: &Call<'_>, checkin: &str, from: usize) -> Result<Plan<'a>, Stop> {
+    let store = call.store();
+    let hash = store.resolve(checkin)?;
+    let info = store.check_in(&hash)?;
+    let diff = super::changes::of(store, &hash)?;
+    let page = paged(&diff, from, &json!({"checkin": checkin}))?;
+    let mut result = Map::new();
+    result.insert("checkin".into(), hash.as_str().into());
+    result.insert("parent".into(), json!(info.parents.first()));
+    result.insert("branch".into(), json!(info.branch));
+    result.insert("user".into(), json!(info.user));
+    result.insert("time".into(), json!(info.time));
+    result.insert("comment".into(), text::cut(&info.comment, 2_000).into());
+    result.extend(page.fields());
+    Ok(Plan::looked(vec![Operation::reads("read_check_in")], Value::Object(result)))
+}
+
+/// The page of a file that is text; `again` is the input that reads the same file.
+fn page_of(path: &TreePath, content: &[u8], from: usize, again: &Value) -> Result<Page, Stop> {
+    paged(as_text(path, content)?, from, again)
+}
+
+fn paged(content: &str, from: usize, again: &Value) -> Result<Page, Stop> {
+    Page::of(content, from, page::LINES_MAX).map_err(|e| {
+        let mut last = again.clone();
+        last["from"] = Page::last_from(text::count_lines(content.as_bytes())).into();
+        Stop::from(e).next(DECLARATION.name, last)
+    })
+}
+
+/// The content of a file as text.
+///
+/// # Errors
+/// `Invalid`, with the size, when it is not UTF-8 or holds a NUL.
+pub(super) fn as_text<'a>(path: &TreePath, content: &'a [u8]) -> Result<&'a str> {
+    text::as_text(content).ok_or_else(|| {
+        let bytes = page::counted(content.len(), "byte");
+        Error::new(Kind::Invalid, format!("`{}` is binary: {bytes} that are not UTF-8 text", path.shown()))
+            .hint("Leave this file to a test or another program; ocx_save commits its bytes exactly.")
+    })
+}
+
+/// The refusal of a path that is not there, with the nearest one that is.
+pub(super) fn not_there<'a>(
+    error: Error,
+    path: &TreePath,
+    there: impl Iterator<Item = &'a TreePath> + Clone,
+    checkin: Option<&str>,
+) -> Stop {
+    let same_name = || there.clone().find(|p| p.file_name() == path.file_name());
+    let near = || super::suggest::nearest(path.as_str(), there.clone().map(TreePath::as_str));
+    let Some(meant) = same_name().map(TreePath::as_str).or_else(near) else {
+        let text = path.file_name();
+        return Stop::from(error).next("ocx_find", json!({"text": text}));
+    };
+    let hint = format!(
+        "Did you mean `{}`? ocx_find looks for text in all files.",
+        crate::name::shown(meant.as_bytes())
+    );
+    let mut arguments = json!({"path": meant});
+    if let Some(checkin) = checkin {
+        arguments["checkin"] = checkin.into();
+    }
+    Stop::from(error.hint(hint)).next(DECLARATION.name, arguments)
+}

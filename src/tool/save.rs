@@ -1,0 +1,227 @@
+//! `ocx_save`: every change as one check-in on the working branch, then to the server.
+
+use serde_json::{Value, json};
+
+use super::answer::{Operation, Stop};
+use super::catalogue::Tool;
+use super::context::changed;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::input::Input;
+use super::plan::{Permit, Plan};
+use super::session::Call;
+use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
+use crate::repo::Outcome;
+use crate::run::{Comment, Ready, Saving, Untested, settings_changed};
+
+/// How many names of each list are shown.
+const NAMES_MAX: usize = 40;
+
+/// The most bytes of a part, before its line breaks are read as spaces; the rule for the line is the comment's.
+const PART: FieldKind = FieldKind::Text { bytes_max: 4_000, empty: false };
+
+/// The tool.
+pub struct Save;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_save",
+    title: "Save and push",
+    summary: "Commit every change of this local checkout on its working branch, after its tests passed, then push it. \
+              After a failed push, save again: with nothing changed it sends what is unsent.",
+    needs: Capability::CheckIn,
+    hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
+    fields: &[
+        part("title", "what the check-in does, in one line"),
+        part("intent", "why, in one line"),
+        part("expression", "what changed and where, in one line"),
+        part("demonstrates", "the test that shows it works, in one line"),
+    ],
+};
+
+const fn part(name: &'static str, doc: &'static str) -> Field {
+    Field { name, kind: PART, required: true, positional: false, doc }
+}
+
+impl Tool for Save {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn writes(&self) -> bool {
+        true
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let part = |name| input.required(name);
+        let comment =
+            Comment::new(part("title")?, part("intent")?, part("expression")?, part("demonstrates")?)?;
+        let again = json!({
+            "title": part("title")?, "intent": part("intent")?,
+            "expression": part("expression")?, "demonstrates": part("demonstrates")?,
+        });
+        let saving = call.run().saving(call.user()).map_err(explained)?;
+        let remote = call.run().checkout().repository().remote()?.is_some();
+        let mut log = vec![Operation::reads("read_status")];
+        let known = match &saving {
+            Saving::Make(ready) => {
+                if remote && ready.continues() {
+                    log.push(Operation::changes("pull"));
+                }
+                log.push(Operation::changes("check_in"));
+                let mut known = described(ready);
+                known["committed"] = false.into();
+                known["would_commit"] = true.into();
+                known
+            }
+            Saving::Send(unsent) => {
+                json!({"committed": true, "checkin": unsent.last(), "not_pushed": unsent})
+            }
+        };
+        if remote {
+            log.push(Operation::changes("push"));
+        }
+        Ok(Plan::change(log, known, move |permit| perform(call, &saving, &comment, &again, permit)))
+    }
+}
+
+fn perform(
+    call: &Call<'_>,
+    saving: &Saving,
+    comment: &Comment,
+    again: &Value,
+    permit: &Permit<'_>,
+) -> Result<Value, Stop> {
+    // Others may write from here on: the check-in refuses files that are no longer those that were looked at.
+    permit.end_turn();
+    let mut result = match saving {
+        Saving::Make(ready) => {
+            call.watch().progress("making the check-in");
+            if call.run().catch_up(ready) {
+                permit.did("pull");
+            }
+            let hash = call.run().make(ready, comment, call.watch().token())?;
+            permit.did("check_in");
+            let mut result = json!({"checkin": hash, "committed": true, "pushed": false});
+            merge(&mut result, described(ready));
+            result
+        }
+        Saving::Send(unsent) => json!({
+            "checkin": unsent.last(),
+            "committed": true,
+            "pushed": false,
+            "note": "Nothing has changed since; what was saved before is sent. No new check-in was made.",
+        }),
+    };
+    send(call, permit, &mut result, again)?;
+    Ok(result)
+}
+
+/// Sends what is unsent and says in `result` how it went.
+fn send(call: &Call<'_>, permit: &Permit<'_>, result: &mut Value, again: &Value) -> Result<(), Stop> {
+    if call.watch().cancelled() {
+        let error = Error::new(Kind::Cancelled, "cancelled before the push");
+        return Err(not_pushed(error, result, again));
+    }
+    call.watch().progress("pushing to the server");
+    match call.run().send() {
+        Ok(None) => {
+            result["push"] = "There is no remote: the check-in is in this repository only.".into();
+            Ok(())
+        }
+        Ok(Some(outcome)) => {
+            permit.did("push");
+            pushed(call, &outcome, result)?;
+            Ok(())
+        }
+        Err(e) => Err(not_pushed(e, result, again)),
+    }
+}
+
+fn pushed(call: &Call<'_>, outcome: &Outcome, result: &mut Value) -> Result<()> {
+    let hash = result["checkin"].as_str().map(Hash::parse).transpose()?;
+    result["pushed"] = true.into();
+    result["push"] = outcome.to_string().into();
+    let remote = call.run().checkout().repository().remote()?;
+    if let (Some(remote), Some(hash)) = (remote, hash) {
+        result["link"] = format!("{}/info/{hash}", remote.to_string().trim_end_matches('/')).into();
+    }
+    result["receipt"] = Value::Null;
+    result["no_receipt"] =
+        "The server's sync says that it holds the check-in, not which user it recorded.".into();
+    Ok(())
+}
+
+/// What was saved stays saved: the refusal says so, why it was not sent, and how to send it.
+fn not_pushed(cause: Error, result: &Value, again: &Value) -> Stop {
+    let mut reached = result.clone();
+    reached["push"] = json!({"outcome": cause.kind().code(), "words": cause.to_string()});
+    let short: String = result["checkin"].as_str().unwrap_or_default().chars().take(10).collect();
+    let hint = match cause.next_step() {
+        Some(hint) => format!("{hint} Then save again: only the push is repeated."),
+        None => "The check-in is kept here. Save again with the same four lines: only the push is repeated."
+            .into(),
+    };
+    let error = Error::new(Kind::NotPushed, format!("check-in {short} is committed but not pushed: {cause}"))
+        .hint(hint)
+        .caused_by(cause);
+    Stop::from(error).reached(reached).next(DECLARATION.name, again.clone())
+}
+
+/// What the save takes in, and what a reader of it should look at.
+fn described(ready: &Ready) -> Value {
+    let mut changes = changed(&ready.status);
+    let of = changes.len();
+    changes.truncate(NAMES_MAX);
+    let mut told = json!({
+        "branch": ready.branch.as_str(),
+        "parent": ready.parent.hash,
+        "user": ready.user.as_str(),
+        "tree": ready.tree,
+        "changed": changes,
+        "shown": changes.len(),
+        "of": of,
+    });
+    told["tests"] = if ready.tests.is_empty() {
+        "none declared".into()
+    } else {
+        ready.tests.iter().map(|t| json!({"name": t.name, "passed": true})).collect()
+    };
+    if !ready.tests_changed.is_empty() {
+        told["tests_changed"] =
+            ready.tests_changed.iter().map(|c| json!({"name": c.name, "old": c.old, "new": c.new})).collect();
+    }
+    let settings = settings_changed(&ready.status);
+    if !settings.is_empty() {
+        told["settings_changed"] = settings.iter().map(|p| p.shown()).collect();
+    }
+    if !ready.status.ignored.is_empty() {
+        let ignored = &ready.status.ignored;
+        told["ignored"] = ignored.iter().take(NAMES_MAX).map(ToString::to_string).collect();
+        if ignored.len() > NAMES_MAX {
+            told["ignored_of"] = ignored.len().into();
+        }
+    }
+    told
+}
+
+fn merge(into: &mut Value, from: Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from);
+    }
+}
+
+/// The refusal of a save, with the call that brings it nearer.
+fn explained(error: Error) -> Stop {
+    let untested = std::error::Error::source(&error).and_then(|s| s.downcast_ref::<Untested>());
+    let next = match (error.kind(), untested.map(|u| u.0.as_slice())) {
+        (Kind::Untested, Some([only])) => Some(("ocx_test", json!({"name": only}))),
+        (Kind::Untested, _) => Some(("ocx_test", json!({}))),
+        (Kind::Unchanged | Kind::Changed, _) => Some(("ocx_context", json!({}))),
+        _ => None,
+    };
+    let stop = Stop::from(error);
+    match next {
+        Some((tool, arguments)) => stop.next(tool, arguments),
+        None => stop,
+    }
+}

@@ -1,0 +1,74 @@
+//! A declaration as JSON Schema, in the narrow form that every client accepts.
+//!
+//! One object, no `oneOf`, `anyOf`, `allOf`, `$ref` or `format`: a single schema outside this form can cost a
+//! client its whole session.
+
+use serde_json::{Map, Value, json};
+
+use super::declare::{Declaration, Field, FieldKind};
+
+/// The schema of a tool's input.
+#[must_use]
+pub fn input_schema(tool: &Declaration) -> Map<String, Value> {
+    let properties: Map<String, Value> = tool.fields().map(|f| (f.name.to_owned(), property(f))).collect();
+    let required: Vec<&str> = tool.fields().filter(|f| f.required).map(|f| f.name).collect();
+    let mut schema = Map::new();
+    schema.insert("type".into(), "object".into());
+    schema.insert("properties".into(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".into(), json!(required));
+    }
+    schema.insert("additionalProperties".into(), false.into());
+    schema
+}
+
+/// The schema of every answer.
+#[must_use]
+pub fn output_schema() -> Map<String, Value> {
+    let text = |doc: &str| json!({"type": "string", "description": doc});
+    let properties = json!({
+        "ok": {"type": "boolean", "description": "whether what was asked was done"},
+        "tool": text("the tool that answers"),
+        "dry_run": {"type": "boolean", "description": "whether nothing was to be changed"},
+        "log": {
+            "type": "array",
+            "description": "each operation performed, in order; in a dry run, those it would perform",
+            "items": {
+                "type": "object",
+                "properties": {"op": {"type": "string"}, "changes": {"type": "boolean"}},
+            },
+        },
+        "result": {"description": "what the tool found or made; null when it was refused"},
+        "stopped": {"description": "null, or one line naming what was wrong"},
+        "code": text("only when refused: a stable word for the kind of refusal"),
+        "next_step": text("only when refused: what to do instead"),
+        "next_call": {
+            "type": "object",
+            "description": "where one helps: a whole, valid call, as tool and arguments",
+        },
+    });
+    let mut schema = Map::new();
+    schema.insert("type".into(), "object".into());
+    schema.insert("properties".into(), properties);
+    schema.insert("required".into(), json!(["ok", "tool", "dry_run", "log", "result", "stopped"]));
+    schema
+}
+
+fn property(field: &Field) -> Value {
+    let mut p = match field.kind {
+        FieldKind::Text { bytes_max, empty } => {
+            let mut p = json!({"type": "string", "maxLength": bytes_max});
+            if !empty {
+                p["minLength"] = 1.into();
+            }
+            p
+        }
+        FieldKind::Number { min, max, default } => {
+            json!({"type": "integer", "minimum": min, "maximum": max, "default": default})
+        }
+        FieldKind::Word(words) => json!({"type": "string", "enum": words}),
+        FieldKind::Flag => json!({"type": "boolean", "default": false}),
+    };
+    p["description"] = field.doc.into();
+    p
+}

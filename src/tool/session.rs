@@ -1,0 +1,232 @@
+//! Where calls act and as whom: one checkout, opened when first needed, and the login that it belongs to.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::json;
+
+use super::answer::Stop;
+use super::declare::Declaration;
+use super::read::{FILE_BYTES_MAX, not_there};
+use super::watch::Watch;
+use crate::error::{Error, Kind, Result};
+use crate::name::{TreePath, User};
+use crate::repo::Checkout;
+use crate::repo::store::{Files, Store};
+use crate::repo::tree::{Found, Search, Tree};
+use crate::run::{Leash, Run};
+
+/// Where calls act: the checkout that holds a folder.
+pub struct Session {
+    folder: PathBuf,
+    leash: Leash,
+    run: Mutex<Option<Arc<Run>>>,
+    /// Held by the one call that writes in the checkout.
+    writing: Mutex<()>,
+}
+
+impl Session {
+    /// A session in the checkout that holds `folder`; there need not be one yet. Only for the `ocx` program:
+    /// it keeps test commands on a leash that is the program itself.
+    #[must_use]
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self::with_leash(folder, Leash::this_program())
+    }
+
+    /// As [`at`](Self::at), for a host that is another program.
+    #[must_use]
+    pub fn with_leash(folder: impl Into<PathBuf>, leash: Leash) -> Self {
+        Self { folder: folder.into(), leash, run: Mutex::default(), writing: Mutex::default() }
+    }
+
+    /// The run of the checkout; opened again when the checkout was closed or replaced meanwhile.
+    fn run(&self) -> Result<Arc<Run>> {
+        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = run.as_ref().filter(|r| r.checkout().is_there()) {
+            return Ok(Arc::clone(open));
+        }
+        let checkout = Checkout::at(&self.folder).map_err(|e| self.no_checkout(e))?;
+        let opened = Arc::new(Run::open(checkout, self.leash.clone()));
+        *run = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// Lets go of the checkout; the next call opens it anew.
+    pub(super) fn forget(&self) {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn no_checkout(&self, error: Error) -> Error {
+        if error.kind() != Kind::NotFound {
+            return error;
+        }
+        let folder = std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone());
+        Error::new(
+            Kind::NotFound,
+            format!("no Fossil checkout in `{}` or above it: {error}", folder.display()),
+        )
+        .hint("Open one with `ocx open REPO DIR` and start ocx there, or name its folder with `ocx -C DIR`.")
+        .caused_by(error)
+    }
+}
+
+/// One call: where it acts, as whom, and what watches it.
+pub struct Call<'a> {
+    session: &'a Session,
+    run: Arc<Run>,
+    user: User,
+    watch: &'a Watch,
+}
+
+impl<'a> Call<'a> {
+    /// Opens the checkout and checks that its user may call the tool.
+    pub(super) fn open(session: &'a Session, tool: &Declaration, watch: &'a Watch) -> Result<Self> {
+        let run = session.run()?;
+        let user = run.checkout().user()?;
+        let call = Self { session, run, user, watch };
+        if call.store().capabilities(&call.user)?.has(tool.needs.letter()) {
+            return Ok(call);
+        }
+        let what = format!(
+            "the user `{}` lacks capability `{}`, which {} needs",
+            call.user,
+            tool.needs.letter(),
+            tool.name
+        );
+        Err(Error::new(Kind::Denied, what).hint(
+            "Have someone with setup give it (`ocx fossil user capabilities`), or open the checkout as another user.",
+        ))
+    }
+
+    /// Waits until no other call of this process writes in the checkout.
+    pub(super) fn turn(&self) -> MutexGuard<'a, ()> {
+        self.session.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The repository, read.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        self.run.checkout().repository().store()
+    }
+
+    /// The checkout's files.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        self.run.checkout().tree()
+    }
+
+    /// Who calls.
+    #[must_use]
+    pub fn user(&self) -> &User {
+        &self.user
+    }
+
+    /// What watches the call.
+    #[must_use]
+    pub fn watch(&self) -> &Watch {
+        self.watch
+    }
+
+    /// The content of a file of the checkout.
+    ///
+    /// # Errors
+    /// As [`Tree::read`]; a path that is not there comes with the nearest one that is.
+    pub fn read_file(&self, path: &TreePath) -> Result<Vec<u8>, Stop> {
+        self.tree().read(path, FILE_BYTES_MAX).map_err(|e| match (e.kind(), self.tracked()) {
+            (Kind::NotFound, Ok(files)) => not_there(e, path, files.keys(), None),
+            (Kind::Invalid, Ok(files)) => match entries(files.keys(), Some(path)) {
+                none if none.is_empty() => Stop::from(e),
+                some => Stop::from(e.hint("Name a file; the folder's entries are in `result`."))
+                    .reached(json!({"folder": path.as_str(), "entries": shortened(some)})),
+            },
+            (_, _) => Stop::from(e),
+        })
+    }
+
+    /// As [`read_file`](Self::read_file), and nothing when there is no such file.
+    ///
+    /// # Errors
+    /// As [`Tree::read`], but for a file that is not there.
+    pub fn read_if_there(&self, path: &TreePath) -> Result<Option<Vec<u8>>, Stop> {
+        match self.tree().read(path, FILE_BYTES_MAX) {
+            Ok(content) => Ok(Some(content)),
+            Err(e) if e.kind() == Kind::NotFound => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Looks for a text in the files that a save would commit.
+    ///
+    /// # Errors
+    /// As [`Tree::find`].
+    pub fn find(&self, text: &[u8], under: Option<&TreePath>, limit: usize) -> Result<Found> {
+        let ignore = self.run.checkout().ignore()?;
+        let tracked = self.tracked()?;
+        self.tree().find(text, &Search { under, ignore: &ignore, tracked: &*tracked, limit })
+    }
+
+    /// The files of the check-in that the checkout builds on.
+    ///
+    /// # Errors
+    /// Those of reading the checkout and the repository.
+    pub fn tracked(&self) -> Result<Arc<Files>> {
+        self.store().files(&self.run.checkout().parent()?)
+    }
+}
+
+/// How many entries of a folder are shown.
+const ENTRIES_MAX: usize = 60;
+
+/// What lies directly in a folder, or at the top: files by name, folders with `/` and how many files they hold.
+pub(super) fn entries<'a>(
+    files: impl Iterator<Item = &'a TreePath>,
+    folder: Option<&TreePath>,
+) -> Vec<String> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    for path in files.filter(|p| folder.is_none_or(|f| *p != f && p.is_within(f))) {
+        let below = folder.map_or(path.as_str(), |f| &path.as_str()[f.as_str().len() + 1..]);
+        let (name, inside) =
+            below.split_once('/').map_or((below.to_owned(), 0), |(f, _)| (format!("{f}/"), 1));
+        match found.last_mut().filter(|(last, _)| inside == 1 && *last == name) {
+            Some((_, count)) => *count += 1,
+            None => found.push((name, inside)),
+        }
+    }
+    let show = |(name, count): (String, usize)| {
+        let name = crate::name::shown(name.as_bytes());
+        if count == 0 { name } else { format!("{name} ({count})") }
+    };
+    found.into_iter().map(show).collect()
+}
+
+/// The entries that are shown, and how many there are beside them.
+pub(super) fn shortened(mut entries: Vec<String>) -> Vec<String> {
+    let more = entries.len().saturating_sub(ENTRIES_MAX);
+    entries.truncate(ENTRIES_MAX);
+    if more > 0 {
+        entries.push(format!("and {more} more"));
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_those_directly_within_with_folders_counted() {
+        let files: Vec<TreePath> = ["a.c", "src/b.c", "src/x/c.c", "src/x/d.c", "srcs"]
+            .iter()
+            .map(|p| TreePath::parse(p).unwrap())
+            .collect();
+        assert_eq!(entries(files.iter(), None), ["a.c", "src/ (3)", "srcs"]);
+        let src = TreePath::parse("src").unwrap();
+        assert_eq!(entries(files.iter(), Some(&src)), ["b.c", "x/ (2)"]);
+    }
+}

@@ -1,0 +1,234 @@
+//! `ocx_test`: runs the tests that the checkout declares, waits a while, and records what passed on which tree.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Operation, Stop};
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::input::Input;
+use super::page::{self, BYTES_MAX, counted};
+use super::plan::Plan;
+use super::session::Call;
+use crate::error::{Error, Kind, Result};
+use crate::run::{Ask, DECLARED_FILE, Declared, Outcome, Progress, TestReport, TestResult, Which};
+
+/// The tool.
+pub struct Test;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_test",
+    title: "Run the tests",
+    summary: "Run the tests that ocx-tests.json declares, or the one called `name`, on the files as they are. A pass \
+              counts for exactly these files. If it still runs, the same call goes on waiting.",
+    needs: Capability::CheckIn,
+    hints: Hints { read_only: false, destructive: false, idempotent: false, open_world: true },
+    fields: &[
+        Field {
+            name: "name",
+            kind: FieldKind::Text { bytes_max: 200, empty: false },
+            required: false,
+            positional: true,
+            doc: "one of the tests that ocx_context lists; without it, every test",
+        },
+        Field {
+            name: "log_from",
+            kind: FieldKind::Number { min: 1, max: 1_000_000_000, default: 1 },
+            required: false,
+            positional: false,
+            doc: "run nothing; give the last run's full log from this line on (needs `name`)",
+        },
+    ],
+};
+
+impl Tool for Test {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let name = input.text("name");
+        if let Some(from) = input.number("log_from") {
+            return logged(call, name, from);
+        }
+        let tests = call.run().declared()?;
+        let wanted: Vec<_> = match name {
+            Some(name) => vec![tests.test(name)?],
+            None => tests.tests().iter().collect(),
+        };
+        if wanted.is_empty() {
+            return Err(Error::new(Kind::NotFound, format!("no test is declared in `{DECLARED_FILE}`"))
+                .hint("Nothing has to pass: save as it is, or declare a test in ocx-tests.json.")
+                .into());
+        }
+        let known: Vec<Value> = wanted
+            .iter()
+            .map(|t| json!({"name": t.name, "command": t.command, "timeout": t.limit.to_string()}))
+            .collect();
+        let log = wanted.iter().map(|_| Operation::changes("run_test")).collect();
+        Ok(Plan::change(log, json!({"would_run": known}), move |permit| {
+            let report = run(call, &tests, name)?;
+            for _ in &report.results {
+                permit.did("run_test");
+            }
+            told(&report, name)
+        }))
+    }
+}
+
+/// Runs the tests and waits; the answer stands for all of them.
+fn run(call: &Call<'_>, declared: &Declared, name: Option<&str>) -> Result<TestReport> {
+    let which = name.map_or(Which::All, |n| Which::Named(n.to_owned()));
+    let mut progress = |now: &Progress| call.watch().progress(progress_line(now));
+    let mut ask =
+        Ask { wait: call.watch().patience(), cancel: call.watch().token(), progress: &mut progress };
+    call.run().test(declared, &which, &mut ask)
+}
+
+fn progress_line(now: &Progress) -> String {
+    let lines = counted(usize::try_from(now.lines).unwrap_or(usize::MAX), "line");
+    format!("`{}` has run for {} s and printed {lines}", now.test, now.elapsed.as_secs())
+}
+
+/// What a report says: an answer that is ok only when every test passed.
+fn told(report: &TestReport, name: Option<&str>) -> Result<Value, Stop> {
+    let again = name.map_or_else(|| json!({}), |n| json!({"name": n}));
+    let mut result = Map::new();
+    let budget = BYTES_MAX / report.results.len().max(1);
+    result.insert("tests".into(), report.results.iter().map(|r| one(r, budget)).collect());
+    if let Some(now) = &report.running {
+        result.insert(
+            "running".into(),
+            json!({"name": now.test, "seconds": now.elapsed.as_secs(), "lines": now.lines, "last": last(&now.tail, 2_000).0}),
+        );
+    }
+    if !report.not_run.is_empty() {
+        result.insert("not_run".into(), json!(report.not_run));
+    }
+    let result = Value::Object(result);
+    if report.passed() {
+        return Ok(result);
+    }
+    if let Some(now) = &report.running {
+        let what = format!("test `{}` still runs after {} s", now.test, now.elapsed.as_secs());
+        let error = Error::new(Kind::TimedOut, what).hint("Make the same call again: it goes on waiting.");
+        return Err(Stop::from(error).reached(result).next(DECLARATION.name, again));
+    }
+    let failed: Vec<&TestResult> = report.results.iter().filter(|r| !r.passed()).collect();
+    let names: Vec<String> = failed.iter().map(|r| format!("`{}` {}", r.test.name, why(r))).collect();
+    let error = Error::new(Kind::Untested, names.join("; ")).hint(next_step(&failed));
+    let mut stop = Stop::from(error).reached(result);
+    if failed.iter().all(|r| !r.changes.is_empty()) {
+        stop = stop.next(DECLARATION.name, again);
+    }
+    Err(stop)
+}
+
+fn why(result: &TestResult) -> String {
+    if let Some(unreadable) = &result.unreadable {
+        return format!("left files that cannot be saved: {unreadable}");
+    }
+    if result.changes.is_empty() || result.ended.outcome != Outcome::Passed {
+        return result.ended.outcome.to_string();
+    }
+    let changed: Vec<String> =
+        result.changes.iter().take(5).map(|c| format!("`{}` {}", c.path.shown(), c.how)).collect();
+    format!("passed while files changed ({}), so the pass counts for no files", changed.join(", "))
+}
+
+fn next_step(failed: &[&TestResult]) -> &'static str {
+    if failed.iter().all(|r| r.ended.outcome == Outcome::Passed) {
+        "Run the tests again on the files as they are now; a test that changes files every time has to ignore them."
+    } else {
+        "Read what the test printed, edit, and run ocx_test again; `log_from` pages through the whole log."
+    }
+}
+
+fn one(result: &TestResult, budget: usize) -> Value {
+    let (lines, cut) = last(&result.ended.tail, budget);
+    let mut one = json!({
+        "name": result.test.name,
+        "passed": result.passed(),
+        "outcome": result.ended.outcome.to_string(),
+        "seconds": (result.ended.duration.as_secs_f64() * 1_000.0).round() / 1_000.0,
+        "tree": result.tree,
+        "output": lines,
+        "shown": result.ended.tail.len() - cut,
+        "of": result.ended.lines,
+    });
+    if !result.changes.is_empty() {
+        one["changed_meanwhile"] = result
+            .changes
+            .iter()
+            .take(20)
+            .map(|c| json!({"path": c.path.shown(), "how": c.how.to_string()}))
+            .collect();
+    }
+    if !result.ended.left_behind.is_empty() {
+        one["processes_ended"] = result.ended.left_behind.len().into();
+    }
+    one
+}
+
+/// The last lines that fit the budget, as one text, and how many were left out before them.
+fn last(tail: &[String], budget: usize) -> (String, usize) {
+    let mut bytes = 0;
+    let fits = tail.iter().rev().take_while(|line| {
+        bytes += page::json_bytes(line) + 2;
+        bytes <= budget
+    });
+    let kept = fits.count();
+    let cut = tail.len() - kept;
+    if kept == 0 && cut > 0 {
+        let line = &tail[tail.len() - 1];
+        let start = line.ceil_char_boundary(line.len().saturating_sub(budget / 6));
+        return (format!("... {}\n", &line[start..]), cut - 1);
+    }
+    (tail[cut..].iter().map(|line| format!("{line}\n")).collect(), cut)
+}
+
+/// A page of the last run's whole log.
+fn logged<'a>(call: &Call<'_>, name: Option<&str>, from: u64) -> Result<Plan<'a>, Stop> {
+    let name = name.ok_or_else(|| {
+        Error::new(Kind::Invalid, "field `log_from` needs `name`").hint("Name the test whose log is wanted.")
+    })?;
+    let part = call.run().log(name, from, page::LINES_MAX)?;
+    let mut bytes = 0;
+    let shown = part.lines.iter().take_while(|(_, line)| {
+        bytes += page::json_bytes(line) + 2;
+        bytes <= BYTES_MAX
+    });
+    let shown = &part.lines[..shown.count().max(1).min(part.lines.len())];
+    let last_line = shown.last().map_or(from, |(n, _)| *n);
+    let mut result = json!({
+        "name": name,
+        "outcome": part.entry.outcome.as_ref().map(ToString::to_string),
+        "started": part.entry.started,
+        "tree": part.entry.tree,
+        "first_line": from,
+        "last_line": last_line,
+        "lines": part.entry.lines(),
+        "text": shown.iter().map(|(_, line)| format!("{line}\n")).collect::<String>(),
+    });
+    if last_line < part.entry.lines() {
+        result["next_from"] = (last_line + 1).into();
+    }
+    if part.entry.left_out() > 0 {
+        result["note"] =
+            format!("{} bytes in the middle of the log were not kept.", part.entry.left_out()).into();
+    }
+    Ok(Plan::looked(vec![Operation::reads("read_log")], result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t15_the_tail_is_cut_between_characters() {
+        let tail: Vec<String> = (0..100).map(|n| format!("{n}{}", "\u{1f600}".repeat(40))).collect();
+        let (text, cut) = last(&tail, 2_000);
+        assert!(text.len() <= 2_000 && cut > 80 && text.ends_with("\u{1f600}\n"));
+        let (text, cut) = last(&["\u{1f600}".repeat(5_000)], 2_000);
+        assert!(text.len() < 2_000 && cut == 0 && text.starts_with("... \u{1f600}"));
+    }
+}

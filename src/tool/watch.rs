@@ -1,0 +1,71 @@
+//! A call while it runs: its end can be asked for, and its last line of progress can be read.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+/// How long a caller waits unless it says otherwise; clients give up after a minute.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// What the caller of a tool and the tool share while it runs.
+#[derive(Debug)]
+pub struct Watch {
+    cancel: CancellationToken,
+    patience: Duration,
+    line: Mutex<Option<String>>,
+}
+
+impl Watch {
+    /// A watch that `cancel` ends.
+    #[must_use]
+    pub fn new(cancel: CancellationToken) -> Self {
+        Self { cancel, patience: PATIENCE, line: Mutex::default() }
+    }
+
+    /// A watch for a caller that waits as long as it takes.
+    #[must_use]
+    pub fn patient() -> Self {
+        Self { patience: Duration::MAX, ..Self::default() }
+    }
+
+    /// How long the caller waits before it wants to hear that the call goes on.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Asks the call to end.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Whether the call is to end.
+    #[must_use]
+    pub fn cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// The token that ends the call.
+    #[must_use]
+    pub fn token(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Says how far the call is.
+    pub fn progress(&self, line: impl Into<String>) {
+        *self.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.into());
+    }
+
+    /// The last line of progress since it was last asked for.
+    #[must_use]
+    pub fn last_line(&self) -> Option<String> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new(CancellationToken::new())
+    }
+}

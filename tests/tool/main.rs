@@ -1,0 +1,12 @@
+//! Each tool on a real checkout: what it does, what it refuses, and that a dry run changes nothing.
+
+#[path = "../fixture/mod.rs"]
+mod fixture;
+
+mod context;
+mod dry_run;
+mod edit;
+mod find;
+mod read;
+mod save;
+mod test;
