@@ -165,10 +165,7 @@ mod tests {
         let made = Hash::of(b"made");
         journal.end(Some((&made, "agent/u-1"))).unwrap();
         assert_eq!(journal.begun().unwrap(), None);
-        assert_eq!(
-            journal.saved().unwrap(),
-            [Saved { hash: made.clone(), branch: "agent/u-1".into(), sent: false }]
-        );
+        assert_eq!(journal.saved().unwrap(), [Saved { hash: made, branch: "agent/u-1".into(), sent: false }]);
         journal.sent(&[made]).unwrap();
         assert!(journal.saved().unwrap()[0].sent);
     }

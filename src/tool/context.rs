@@ -72,7 +72,7 @@ impl Tool for Context {
             let refused = status.refused.iter().map(|(name, why)| json!({"name": name, "why": why}));
             result.insert("cannot_be_saved".into(), list(refused.collect()));
         }
-        result.insert("ignored".into(), list(status.ignored.iter().map(|p| p.to_string().into()).collect()));
+        result.insert("ignored".into(), list(status.ignored.iter().cloned().map(Value::from).collect()));
         result.insert("not_pushed".into(), list(unsent.iter().map(|h| h.as_str().into()).collect()));
         result.insert("tests".into(), tests(&standings));
         if let Some(found) = run.recovered()? {

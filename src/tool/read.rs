@@ -90,7 +90,7 @@ fn in_checkin<'a>(call: &Call<'_>, path: &str, checkin: &str, from: usize) -> Re
     let files = store.files(&hash)?;
     let Some(file) = files.get(&path) else {
         let what = format!("check-in {} holds no file `{}`", hash.short(), path.shown());
-        return Err(not_there(Error::new(Kind::NotFound, what), &path, files.keys(), Some(checkin)));
+        return Err(not_there(Error::new(Kind::NotFound, what), &path, &files.keys(), Some(checkin)));
     };
     let content = store.content_within(&file.hash, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX))?;
     let mut result = Map::new();
@@ -148,7 +148,7 @@ pub(super) fn as_text<'a>(path: &TreePath, content: &'a [u8]) -> Result<&'a str>
 pub(super) fn not_there<'a>(
     error: Error,
     path: &TreePath,
-    there: impl Iterator<Item = &'a TreePath> + Clone,
+    there: &(impl Iterator<Item = &'a TreePath> + Clone),
     checkin: Option<&str>,
 ) -> Stop {
     let same_name = || there.clone().find(|p| p.file_name() == path.file_name());

@@ -139,7 +139,7 @@ impl<'a> Call<'a> {
     /// As [`Tree::read`]; a path that is not there comes with the nearest one that is.
     pub fn read_file(&self, path: &TreePath) -> Result<Vec<u8>, Stop> {
         self.tree().read(path, FILE_BYTES_MAX).map_err(|e| match (e.kind(), self.tracked()) {
-            (Kind::NotFound, Ok(files)) => not_there(e, path, files.keys(), None),
+            (Kind::NotFound, Ok(files)) => not_there(e, path, &files.keys(), None),
             (Kind::Invalid, Ok(files)) => match entries(files.keys(), Some(path)) {
                 none if none.is_empty() => Stop::from(e),
                 some => Stop::from(e.hint("Name a file; the folder's entries are in `result`."))

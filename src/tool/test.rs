@@ -183,7 +183,11 @@ fn last(tail: &[String], budget: usize) -> (String, usize) {
         let start = line.ceil_char_boundary(line.len().saturating_sub(budget / 6));
         return (format!("... {}\n", &line[start..]), cut - 1);
     }
-    (tail[cut..].iter().map(|line| format!("{line}\n")).collect(), cut)
+    (lines(tail[cut..].iter().map(String::as_str)), cut)
+}
+
+fn lines<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    all.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// A page of the last run's whole log.
@@ -207,7 +211,7 @@ fn logged<'a>(call: &Call<'_>, name: Option<&str>, from: u64) -> Result<Plan<'a>
         "first_line": from,
         "last_line": last_line,
         "lines": part.entry.lines(),
-        "text": shown.iter().map(|(_, line)| format!("{line}\n")).collect::<String>(),
+        "text": lines(shown.iter().map(|(_, line)| line.as_str())),
     });
     if last_line < part.entry.lines() {
         result["next_from"] = (last_line + 1).into();
