@@ -66,10 +66,14 @@ impl Checkout {
             },
         );
         if let Err(e) = stored {
-            self.abandon_intent()?;
+            // Left behind, the note is harmless: it names nothing that is there.
+            let _ = self.abandon_intent(&hash);
             return Err(e);
         }
-        self.follow(&hash, status)?;
+        // It is stored, whatever keeps the checkout from moving; the next look at the checkout makes that good.
+        if let Err(e) = self.follow(&hash, status) {
+            tracing::warn!("check-in {hash} is stored, but the checkout has not moved to it yet: {e}");
+        }
         Ok(CheckedIn { hash, branch: draft.branch, time: draft.manifest.date })
     }
 }

@@ -3,20 +3,22 @@
 //! The database is Fossil's own (`.fslckout`), so plain `fossil` works in the same folder. OCX keeps a
 //! few tables of its own there, all named `ocx_...`, which Fossil leaves alone.
 
+mod position;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use position::ManifestFiles;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use sha1::{Digest, Sha1};
 
 use super::check_in::Merged;
 use super::ignore::Ignore;
 use super::repository::Repository;
-use super::status::{StatCache, Status, no_parent};
-use super::store::Files;
-use super::tree::{FileKind, Tree};
+use super::status::{StatCache, no_parent};
+use super::tree::Tree;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath, User};
@@ -57,7 +59,8 @@ pub struct Checkout {
 pub struct Updated {
     /// The check-in that the checkout stands on now.
     pub hash: Hash,
-    /// Files in which both sides changed the same lines; they hold conflict marks now.
+    /// Files that both sides changed in ways that could not be joined: with conflict marks in them, or back after
+    /// they were removed here, or with a copy named `...-original` beside them.
     pub conflicts: Vec<String>,
 }
 
@@ -131,7 +134,7 @@ impl Checkout {
         let file: String = var(&state, "repository")?.ok_or_else(|| no_parent(root))?;
         let repository = Repository::open(&root.join(file))?;
         let tree = Tree::open(root)?.keeping_out(repository.path());
-        let tree = written_by_fossil(&repository, tree)?;
+        let tree = ManifestFiles::of(&repository, &tree)?.left_out_of(tree)?;
         let mut checkout = Self {
             root: root.to_owned(),
             database,
@@ -247,9 +250,12 @@ impl Checkout {
     /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn update(&self, version: &str) -> Result<Updated> {
         let hash = self.repository.store().resolve(version)?;
-        self.tell_fossil(&self.status()?)?;
+        let status = self.status()?;
         let user = self.user()?;
-        let out = engine::command(&self.root, &["update", "--nosync", hash.as_str()], Some(user.as_str()))?;
+        self.tell_fossil(&status)?;
+        let out = engine::command(&self.root, &["update", "--nosync", hash.as_str()], Some(user.as_str()));
+        self.rename_again(&status)?;
+        let out = out?;
         let conflicts = out.out.lines().filter_map(conflict).map(str::to_owned).collect();
         Ok(Updated { hash: self.parent()?, conflicts })
     }
@@ -328,174 +334,11 @@ impl Checkout {
         })
     }
 
-    /// Notes that the check-in `hash` is about to be stored, so that a later process can make good an end in between.
-    pub(super) fn intend(&self, hash: &Hash) -> Result<()> {
-        self.set_var("ocx-intent", hash.as_str())
-    }
-
-    pub(super) fn abandon_intent(&self) -> Result<()> {
-        self.state(|db| Ok(db.execute("DELETE FROM vvar WHERE name='ocx-intent'", []).map(drop)?))
-    }
-
-    /// Moves the checkout to a check-in that holds just the files of `status`.
-    pub(super) fn follow(&self, hash: &Hash, status: &Status) -> Result<()> {
-        let changed: BTreeSet<&TreePath> =
-            status.changes.iter().map(|c| &c.path).chain(status.renamed.keys()).collect();
-        self.stand_on(hash, &status.files, |path| changed.contains(path))?;
-        self.write_manifest(hash)
-    }
-
-    /// Makes good what an ended process has left: an intended check-in that is in the repository is followed.
-    fn recover(&self) -> Result<Option<Hash>> {
-        let Some(intent) = self.state(|db| var(db, "ocx-intent"))? else { return Ok(None) };
-        let store = self.repository.store();
-        let hash = Hash::parse(&intent)?;
-        if self.parent()? == hash || !store.holds(&hash)? {
-            self.abandon_intent()?;
-            return Ok(None);
-        }
-        let files = store.files(&hash)?;
-        self.stand_on(&hash, &files, |_| true)?;
-        self.write_manifest(&hash)?;
-        Ok(Some(hash))
-    }
-
-    /// Writes Fossil's view of the checkout: it stands on `hash` with `files`, of which those that
-    /// `changed` names have other rows than before.
-    fn stand_on(&self, hash: &Hash, files: &Files, changed: impl Fn(&TreePath) -> bool) -> Result<()> {
-        let store = self.repository.store();
-        let missing = || Error::new(Kind::Corrupt, format!("check-in `{}` is not whole", hash.short()));
-        let vid = store.rid(hash)?.ok_or_else(missing)?;
-        let renumbered = self.is_renumbered()?;
-        let fingerprint = store.fingerprint(None)?;
-        self.state(|db| {
-            let done = db.unchecked_transaction()?;
-            done.execute_batch("DELETE FROM vmerge")?;
-            let names: Vec<String> = {
-                let mut query = done.prepare("SELECT pathname FROM vfile")?;
-                query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
-            };
-            for name in &names {
-                if TreePath::parse_stored(name).is_ok_and(|path| !files.contains_key(&path)) {
-                    done.execute("DELETE FROM vfile WHERE pathname=?1", [name])?;
-                }
-            }
-            done.execute(
-                "UPDATE vfile SET vid=?1, mrid=rid, mhash=NULL, chnged=0, deleted=0, origname=NULL
-                 WHERE vid!=?1 OR chnged OR deleted OR origname IS NOT NULL",
-                [vid],
-            )?;
-            for (path, file) in files.iter().filter(|(path, _)| renumbered || changed(path)) {
-                let rid = store.rid(&file.hash)?.ok_or_else(missing)?;
-                let mtime = self.tree.stat(path).map_or(0, |entry| entry.mtime_ns.div_euclid(1_000_000_000));
-                done.prepare_cached(
-                    "INSERT INTO vfile(vid,chnged,deleted,isexe,islink,rid,mrid,mtime,pathname)
-                     VALUES(?1,0,0,?2,?3,?4,?4,?5,?6)
-                     ON CONFLICT(pathname,vid) DO UPDATE SET isexe=excluded.isexe, islink=excluded.islink,
-                       rid=excluded.rid, mrid=excluded.mrid, mtime=excluded.mtime",
-                )?
-                .execute(params![
-                    vid,
-                    file.kind == FileKind::Executable,
-                    file.kind == FileKind::Symlink,
-                    rid,
-                    mtime,
-                    path.as_str()
-                ])?;
-            }
-            let mut put = done.prepare("REPLACE INTO vvar(name,value) VALUES(?1,?2)")?;
-            put.execute(params!["checkout", vid])?;
-            put.execute(params!["checkout-hash", hash.as_str()])?;
-            put.execute(params!["fingerprint", fingerprint])?;
-            drop(put);
-            done.execute_batch("DELETE FROM vvar WHERE name IN ('ocx-intent','ci-comment','undo_available','redo_available')")?;
-            done.commit()?;
-            Ok(())
-        })
-    }
-
-    /// Whether the repository was replaced by a clone, so that the row numbers in the checkout's database
-    /// mean other artifacts; Fossil numbers them anew when it sees that.
-    fn is_renumbered(&self) -> Result<bool> {
-        let Some(known) = self.state(|db| var(db, "fingerprint"))? else { return Ok(false) };
-        let rcvid = known.split('/').next().and_then(|n| n.parse().ok());
-        Ok(rcvid.is_none() || self.repository.store().fingerprint(rcvid)? != Some(known))
-    }
-
-    /// Tells Fossil's database of added and removed files and of those whose times could hide a change, so that its own code
-    /// takes them for what they are.
-    fn tell_fossil(&self, status: &Status) -> Result<()> {
-        let vid: i64 = self.state(|db| var(db, "checkout"))?.and_then(|v| v.parse().ok()).unwrap_or(0);
-        self.state(|db| {
-            let done = db.unchecked_transaction()?;
-            for change in &status.changes {
-                let path = change.path.as_str();
-                match change.how {
-                    super::How::Added => {
-                        done.execute(
-                            "INSERT OR IGNORE INTO vfile(vid,chnged,deleted,isexe,islink,rid,mrid,mtime,pathname)
-                             VALUES(?1,0,0,0,0,0,0,0,?2)",
-                            params![vid, path],
-                        )?;
-                    }
-                    super::How::Deleted => {
-                        let renamed = status.renamed.values().any(|old| *old == change.path);
-                        if !renamed {
-                            done.execute("UPDATE vfile SET deleted=1 WHERE pathname=?1", [path])?;
-                        }
-                    }
-                    _ => {
-                        done.execute("UPDATE vfile SET mtime=0 WHERE pathname=?1", [path])?;
-                    }
-                }
-            }
-            done.commit()?;
-            Ok(())
-        })
-    }
-
-    /// Writes `manifest` and `manifest.uuid` where the repository's setting wants them in each checkout.
-    fn write_manifest(&self, hash: &Hash) -> Result<()> {
-        let (raw, uuid) = manifest_files(&self.repository)?;
-        let write = |name: &str, content: &[u8]| {
-            let what = || format!("cannot write `{name}`");
-            let file = tempfile::NamedTempFile::new_in(&self.root).map_err(|e| Error::io(what(), e))?;
-            std::fs::write(file.path(), content).map_err(|e| Error::io(what(), e))?;
-            file.persist(self.root.join(name)).map(drop).map_err(|e| Error::io(what(), e.error))
-        };
-        if raw {
-            write("manifest", &self.repository.store().content(hash)?)?;
-        }
-        if uuid {
-            write("manifest.uuid", format!("{hash}\n").as_bytes())?;
-        }
-        Ok(())
-    }
-
     fn set_var(&self, name: &str, value: &str) -> Result<()> {
         self.state(|db| {
             Ok(db.execute("REPLACE INTO vvar(name,value) VALUES(?1,?2)", [name, value]).map(drop)?)
         })
     }
-}
-
-/// Which of `manifest` and `manifest.uuid` Fossil writes into checkouts of this repository.
-fn manifest_files(repository: &Repository) -> Result<(bool, bool)> {
-    let value = repository.store().setting("manifest")?.unwrap_or_default();
-    let all = matches!(value.trim().to_ascii_lowercase().as_str(), "1" | "on" | "yes" | "true");
-    let letters = value.chars().all(|c| "rut".contains(c));
-    Ok((all || (letters && value.contains('r')), all || (letters && value.contains('u'))))
-}
-
-/// The tree without the files that Fossil itself writes there.
-fn written_by_fossil(repository: &Repository, mut tree: Tree) -> Result<Tree> {
-    let (raw, uuid) = manifest_files(repository)?;
-    for (name, writes) in [("manifest", raw), ("manifest.uuid", uuid)] {
-        if writes {
-            tree = tree.leaving_out(&TreePath::parse(name)?);
-        }
-    }
-    Ok(tree)
 }
 
 fn is_database(path: &Path) -> bool {
@@ -527,11 +370,47 @@ fn not_utf8(path: &Path) -> Error {
         .hint("Choose another folder.")
 }
 
-/// The file that a line of `fossil update` names as in conflict.
+/// The file that a line of `fossil update` names as one that both sides changed in ways that it could not join.
 fn conflict(line: &str) -> Option<&str> {
-    if let Some((_, file)) = line.split_once(" merge conflicts in ") {
-        return Some(file.trim());
+    if let Some((_, file)) = line.split_once("***** ") {
+        let file =
+            ["Cannot merge symlink ", "Cannot merge binary file "].iter().find_map(|p| file.strip_prefix(p));
+        let file = file.or_else(|| Some(line.split_once(" merge conflicts in ")?.1));
+        return file.map(|file| file.strip_suffix(BACKED_UP).unwrap_or(file).trim());
     }
-    let rest = line.strip_prefix("CONFLICT ")?;
-    Some(rest.split(" - ").next().unwrap_or(rest).trim())
+    if let Some(rest) = line.strip_prefix("CONFLICT ") {
+        return Some(rest.strip_suffix(" - edited locally but deleted by update").unwrap_or(rest).trim());
+    }
+    // A file removed here is back, or one that only lay here was replaced.
+    let rest = line.strip_prefix("UPDATE ").or_else(|| line.strip_prefix("ADD "))?;
+    let rest = rest.strip_suffix(BACKED_UP).unwrap_or(rest);
+    [" - change to unmanaged file", " - overwrites an unmanaged file"]
+        .iter()
+        .find_map(|end| rest.strip_suffix(end))
+}
+
+/// What Fossil says of a file of which it has put a copy beside it.
+const BACKED_UP: &str = ", original copy backed up locally";
+
+#[cfg(test)]
+mod tests {
+    use super::conflict;
+
+    #[test]
+    fn conflicts_are_read_from_what_update_says() {
+        for (line, file) in [
+            ("***** 2 merge conflicts in a b.txt", Some("a b.txt")),
+            ("***** Cannot merge symlink l", Some("l")),
+            ("***** Cannot merge binary file x - y.png, original copy backed up locally", Some("x - y.png")),
+            ("CONFLICT new - one.txt", Some("new - one.txt")),
+            ("CONFLICT a.txt - edited locally but deleted by update", Some("a.txt")),
+            ("UPDATE a.txt - change to unmanaged file", Some("a.txt")),
+            ("ADD b - overwrites an unmanaged file, original copy backed up locally", Some("b")),
+            ("UPDATE a.txt", None),
+            ("ADD a - b.txt", None),
+            ("MERGE a.txt", None),
+        ] {
+            assert_eq!(conflict(line), file, "{line}");
+        }
+    }
 }

@@ -98,6 +98,7 @@ impl Checkout {
     /// [`Kind::NotFound`] when the checkout or its check-in is gone, [`Kind::Io`] for a file that cannot be read,
     /// [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn status(&self) -> Result<Status> {
+        self.recover()?;
         let parent = self.parent()?;
         let before = self.repository().store().files(&parent)?;
         let known = self.known_files()?;

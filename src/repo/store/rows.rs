@@ -57,6 +57,15 @@ impl Store {
         self.rows(sql, [hash.as_str()], |row| text(row, 0))
     }
 
+    /// What Fossil writes as `manifest.tags`: the branch and the symbolic tags, one a line.
+    pub(in crate::repo) fn tag_list(&self, hash: &Hash) -> Result<String> {
+        let sql = "SELECT substr(tagname, 5) FROM tagxref JOIN tag USING(tagid)
+                   WHERE rid=(SELECT rid FROM blob WHERE uuid=?1) AND tagtype>0 AND tagname GLOB 'sym-*'";
+        let branch = self.check_in(hash)?.branch;
+        let tags = self.rows(sql, [hash.as_str()], |row| text(row, 0))?;
+        Ok(tags.iter().fold(format!("branch {branch}\n"), |all, tag| format!("{all}tag {tag}\n")))
+    }
+
     /// The login of the first user who may do everything.
     pub(in crate::repo) fn first_user(&self) -> Result<Option<String>> {
         self.first("SELECT login FROM user WHERE cap GLOB '*s*' ORDER BY uid", [], |row| text(row, 0))
