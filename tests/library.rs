@@ -1,4 +1,5 @@
 //! The library from end to end: made, opened, checked in, pushed, cloned, with plain Fossil as the judge.
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod plain;
 

@@ -6,7 +6,7 @@
 
 mod cards;
 mod date;
-mod envelope;
+pub(in crate::repo) mod envelope;
 mod reserved;
 mod tokens;
 

@@ -32,7 +32,7 @@ impl Reply {
                     reply.pull_only |= words.next().map(decoded).is_some_and(|m| m.starts_with("pull only"));
                 }
                 "pragma" if words.next() == Some("ci-lock-fail") => {
-                    reply.lock_holder = words.next().map(decoded)
+                    reply.lock_holder = words.next().map(decoded);
                 }
                 word => reply.is_html |= word.starts_with('<'),
             }
@@ -95,8 +95,7 @@ impl<'a> Card<'a> {
     fn content_size(&self) -> usize {
         let words: Vec<&str> = self.words().collect();
         let size = match words.as_slice() {
-            ["file", _, size] | ["file", _, _, size] | ["config", _, size] => size,
-            ["cfile", _, _, size] | ["cfile", _, _, _, size] => size,
+            ["file" | "config", _, size] | ["file" | "cfile", _, _, size] | ["cfile", _, _, _, size] => size,
             ["uvfile", _, _, _, size, flags] if flags.parse::<u32>().is_ok_and(|f| f & 4 == 0) => size,
             _ => return 0,
         };

@@ -120,10 +120,10 @@ impl Draft {
             match how {
                 Merged::Whole => manifest.parents.push(hash),
                 Merged::Cherrypick => {
-                    manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout: false })
+                    manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout: false });
                 }
                 Merged::Backout => {
-                    manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout: true })
+                    manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout: true });
                 }
             }
         }

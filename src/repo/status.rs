@@ -170,7 +170,7 @@ impl Checkout {
             match hash {
                 Ok(hash) => fresh.push((entry, hash)),
                 Err(e) if e.kind() == Kind::NotFound => {
-                    refused.push((entry.path.shown(), "it went while it was read".to_owned()))
+                    refused.push((entry.path.shown(), "it went while it was read".to_owned()));
                 }
                 Err(e) => return Err(e),
             }

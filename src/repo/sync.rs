@@ -230,16 +230,12 @@ fn login(remote: &Remote) -> Result<Option<(String, String)>> {
 
 /// The card by which a request proves its login, as Fossil's client makes it.
 fn login_card(user: &User, password: &Password, project: &str, body: &str) -> String {
-    let sha1 = |text: &str| hex(&Sha1::digest(text.as_bytes()));
+    let sha1 = |text: &str| Hash::from_digest(&Sha1::digest(text.as_bytes())).to_string();
     let nonce = sha1(body);
     let secret = password.reveal();
     let is_hash = secret.len() == 40 && secret.bytes().all(|b| b.is_ascii_hexdigit());
     let secret = if is_hash { secret.to_owned() } else { sha1(&format!("{project}/{user}/{secret}")) };
     format!("login {user} {nonce} {}", sha1(&format!("{nonce}{secret}")))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// A text that no other request has, so that its nonce is new.

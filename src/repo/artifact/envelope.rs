@@ -27,8 +27,8 @@ pub(super) fn has_wrong_checksum(text: &[u8]) -> bool {
     card.starts_with(b"Z ") && card[2..34] != *checksum(body).as_bytes()
 }
 
-/// The MD5 of `body` as a Z card has it.
-pub(super) fn checksum(body: &[u8]) -> String {
+/// The MD5 of `body` in hex, as a Z card has it.
+pub(in crate::repo) fn checksum(body: &[u8]) -> String {
     Md5::digest(body).iter().fold(String::with_capacity(32), |mut hex, byte| {
         for nibble in [byte >> 4, byte & 15] {
             hex.push(char::from(b"0123456789abcdef"[usize::from(nibble)]));

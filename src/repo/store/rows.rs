@@ -1,10 +1,9 @@
 //! What Fossil counts by row number, for the parts of the library that write beside Fossil's code.
 
-use md5::{Digest, Md5};
-
 use super::{Store, text};
 use crate::error::Result;
 use crate::name::Hash;
+use crate::repo::artifact::envelope::checksum;
 
 impl Store {
     /// The row number of an artifact that is here with content.
@@ -23,11 +22,7 @@ impl Store {
         let sql = "SELECT rcvid, quote(uid)||datetime(mtime)||quote(nonce)||quote(ipaddr) FROM rcvfrom
                    WHERE ?1 IS NULL OR rcvid=?1 ORDER BY rcvid DESC LIMIT 1";
         let row = self.first(sql, [rcvid], |row| Ok((row.get::<_, i64>(0)?, text(row, 1)?)))?;
-        Ok(row.map(|(rcvid, text)| {
-            let digest = Md5::digest(text.as_bytes());
-            let hex: String = digest.iter().map(|b| format!("{b:02x}")).collect();
-            format!("{rcvid}/{hex}")
-        }))
+        Ok(row.map(|(rcvid, text)| format!("{rcvid}/{}", checksum(text.as_bytes()))))
     }
 
     /// The artifacts that were made here and not sent yet.
