@@ -1,0 +1,239 @@
+//! Processes that are killed at any moment of a check-in or push: what they acknowledged is kept, and
+//! the next one finds a checkout that says where it stands.
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod plain;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ocx::name::Hash;
+use ocx::repo::{Checkout, Outcome, Repository};
+use plain::{Fossil, Place, ann, changes, check_in, served};
+
+/// How often a child is killed.
+const ROUNDS: usize = 40;
+
+/// The child: checks in, and pushes where it is told a server, until it is killed.
+#[test]
+#[ignore = "runs for ever in a process of its own, started and killed by the other tests"]
+fn check_in_for_ever() {
+    let root = std::env::var("OCX_TEST_CHECKOUT").unwrap();
+    let checkout = Checkout::at(Path::new(&root)).unwrap();
+    let remote = std::env::var("OCX_TEST_URL").ok().map(|url| plain::remote(&url, "ann:secret"));
+    for step in 0.. {
+        let text = format!("process {} step {step}", std::process::id());
+        fs::write(checkout.root().join(format!("f{}.txt", step % 5)), &text).unwrap();
+        let made = check_in(&checkout, &text, None).unwrap();
+        acknowledge("made", &made.hash);
+        if let Some(remote) = &remote {
+            checkout.repository().push(remote).unwrap();
+            acknowledge("pushed", &made.hash);
+        }
+    }
+}
+
+fn acknowledge(what: &str, hash: &Hash) {
+    let mut out = std::io::stdout();
+    writeln!(out, "\n{what} {hash}").unwrap();
+    out.flush().unwrap();
+}
+
+/// What the children said that they had done.
+#[derive(Default)]
+struct Said {
+    made: Vec<Hash>,
+    pushed: Vec<Hash>,
+}
+
+impl Said {
+    /// Runs a child for `time` and kills it; what else it said is an error of its own.
+    fn hear_of_child(&mut self, checkout: &Path, url: Option<&str>, time: Duration) {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "check_in_for_ever", "--ignored", "--nocapture"])
+            .env("OCX_TEST_CHECKOUT", checkout)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(url) = url {
+            command.env("OCX_TEST_URL", url);
+        }
+        let mut child = command.spawn().unwrap();
+        thread::sleep(time);
+        child.kill().unwrap();
+        let out = child.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&out.stderr);
+        assert!(!error.contains("panicked"), "{error}");
+        for line in String::from_utf8_lossy(&out.stdout).lines() {
+            match line.split_once(' ') {
+                Some(("made", hash)) => self.made.extend(Hash::parse(hash)),
+                Some(("pushed", hash)) => self.pushed.extend(Hash::parse(hash)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Milliseconds that differ from round to round.
+fn some_time(round: usize, from: u64, to: u64) -> Duration {
+    let mixed = (round as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
+    Duration::from_millis(from + mixed % (to - from))
+}
+
+/// A checkout that a child was killed in says where it stands, and what is in it was not lost.
+fn assert_sound(place: &Place, said: &Said) -> bool {
+    let checkout = Checkout::at(place.checkout.root()).unwrap();
+    let parent = checkout.parent().unwrap();
+    let store = checkout.repository().store();
+    assert!(store.leaf(&parent).unwrap(), "the checkout stands on the last check-in");
+    if let Some(recovered) = checkout.recovered() {
+        assert_eq!(recovered, parent);
+    }
+    for hash in &said.made {
+        assert!(store.holds(hash).unwrap(), "{hash} was acknowledged");
+    }
+    for (path, _) in changes(&checkout) {
+        // What differs was written and not checked in: its text is that of no check-in.
+        let text = fs::read_to_string(place.path(&path)).unwrap();
+        let known = format!("SELECT count(*) FROM event WHERE comment='{text}'");
+        assert_eq!(place.sql(&known), 0, "{path}: {text}");
+    }
+    checkout.recovered().is_some()
+}
+
+/// No check-in holds the same files as its parent, and none stands beside another.
+fn assert_no_duplicates(place: &Place) {
+    let files = |hash: &Hash| place.repository.store().files(hash).unwrap();
+    let mut hash = Checkout::at(place.checkout.root()).unwrap().parent().unwrap();
+    let mut comments = BTreeSet::new();
+    let mut count = 1;
+    while let Some(parent) = place.repository.store().check_in(&hash).unwrap().parents.first().copied() {
+        assert_ne!(files(&hash), files(&parent), "{hash}");
+        assert!(comments.insert(place.repository.store().check_in(&hash).unwrap().comment));
+        hash = parent;
+        count += 1;
+    }
+    assert_eq!(count, place.check_ins(), "the history is one line");
+}
+
+#[test]
+fn x04_a_check_in_killed_at_any_time_is_whole_or_not_there() {
+    let place = Place::new();
+    let mut said = Said::default();
+    let mut recovered = 0;
+    for round in 0..ROUNDS {
+        said.hear_of_child(place.checkout.root(), None, some_time(round, 60, 350));
+        recovered += usize::from(assert_sound(&place, &said));
+        let db = rusqlite::Connection::open(place.repository.path()).unwrap();
+        let found: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(found, "ok");
+    }
+    assert!(said.made.len() > ROUNDS / 4, "{} check-ins were made", said.made.len());
+    eprintln!("{} check-ins acknowledged, {recovered} of {ROUNDS} kills made good", said.made.len());
+    place.assert_whole();
+    assert_no_duplicates(&place);
+    let checkout = Checkout::at(place.checkout.root()).unwrap();
+    fs::write(place.path("last.txt"), "last\n").unwrap();
+    check_in(&checkout, "the last", None).unwrap();
+    for fossil in Fossil::BOTH {
+        assert_eq!(place.by(fossil, &["changes", "--hash"]), "");
+        assert_eq!(place.by(fossil, &["extras"]), "");
+    }
+}
+
+#[test]
+fn x04_a_push_killed_at_any_time_is_resumed() {
+    let (dir, path, server) = served(Fossil::V221);
+    let home = tempfile::tempdir().unwrap();
+    let remote = server.remote("ann:secret");
+    let repository = Repository::clone_from(&remote, &home.path().join("r.fossil"), &ann()).unwrap();
+    let place = Place::of(home, repository);
+    let mut said = Said::default();
+    for round in 0..ROUNDS / 4 {
+        said.hear_of_child(place.checkout.root(), Some(&server.url), some_time(round, 150, 600));
+        assert_sound(&place, &said);
+    }
+    assert!(!said.pushed.is_empty());
+    let there = Repository::open(&path).unwrap();
+    for hash in &said.pushed {
+        assert!(there.store().holds(hash).unwrap(), "{hash} was acknowledged as pushed");
+    }
+    let outcome = place.repository.push(&remote).unwrap();
+    assert!(matches!(outcome, Outcome::Sent { .. } | Outcome::NothingToSend), "{outcome:?}");
+    let tip = Checkout::at(place.checkout.root()).unwrap().parent().unwrap();
+    assert!(there.store().holds(&tip).unwrap());
+    assert_eq!(place.repository.push(&remote).unwrap(), Outcome::NothingToSend);
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let check_ins: i64 =
+        db.query_row("SELECT count(*) FROM event WHERE type='ci'", [], |row| row.get(0)).unwrap();
+    assert_eq!(check_ins, place.check_ins());
+    Fossil::V221.run(dir.path(), dir.path(), &["test-integrity", "-R", path.to_str().unwrap()]);
+    place.assert_whole();
+    assert_no_duplicates(&place);
+}
+
+#[test]
+fn a_check_in_that_the_checkout_could_not_follow_is_made_good() {
+    for at_once in [true, false] {
+        let place = Place::new();
+        place.write("a.txt", "one\n");
+        let repository = rusqlite::Connection::open(place.repository.path()).unwrap();
+        let state = rusqlite::Connection::open(place.path(".fslckout")).unwrap();
+        repository.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let made = thread::scope(|scope| {
+            let check_in = scope.spawn(|| place.check_in("first", None));
+            // Its intent is noted, and it waits for the repository; then the checkout is locked too.
+            let noted = "SELECT count(*) FROM vvar WHERE name GLOB 'ocx-intent/*'";
+            let started = Instant::now();
+            while state.query_row(noted, [], |row| row.get::<_, i64>(0)).unwrap() == 0 {
+                assert!(started.elapsed() < Duration::from_secs(5));
+                thread::sleep(Duration::from_millis(2));
+            }
+            state.execute_batch("BEGIN IMMEDIATE").unwrap();
+            repository.execute_batch("ROLLBACK").unwrap();
+            check_in.join().unwrap().unwrap()
+        });
+        state.execute_batch("ROLLBACK").unwrap();
+        let stands: String = state
+            .query_row("SELECT value FROM vvar WHERE name='checkout-hash'", [], |row| row.get(0))
+            .unwrap();
+        assert_ne!(stands, made.hash.as_str(), "the test wants a checkout that was left behind");
+        if at_once {
+            assert_eq!(place.changes(), []);
+        } else {
+            let next = Checkout::at(place.checkout.root()).unwrap();
+            assert_eq!(next.recovered(), Some(made.hash));
+            assert_eq!(changes(&next), []);
+            assert_eq!(Checkout::at(place.checkout.root()).unwrap().recovered(), None);
+        }
+        assert_eq!(place.checkout.parent().unwrap(), made.hash);
+        assert_eq!(place.fossil(&["changes", "--hash"]), "");
+        place.write("a.txt", "two\n");
+        place.check_in("second", None).unwrap();
+        assert_eq!(place.check_ins(), 3);
+    }
+}
+
+#[test]
+fn a_checkout_that_went_elsewhere_is_not_moved_by_an_old_intent() {
+    let place = Place::new();
+    let empty = place.checkout.parent().unwrap();
+    place.write("a.txt", "one\n");
+    place.check_in("first", None).unwrap();
+    place.write("a.txt", "two\n");
+    let second = place.check_in("second", None).unwrap();
+    place.checkout.update(empty.as_str()).unwrap();
+    let state = rusqlite::Connection::open(place.path(".fslckout")).unwrap();
+    state
+        .execute("INSERT INTO vvar(name,value) VALUES('ocx-intent/' || ?1, '')", [second.hash.as_str()])
+        .unwrap();
+    let next = Checkout::at(place.checkout.root()).unwrap();
+    assert_eq!(next.recovered(), None);
+    assert_eq!(next.parent().unwrap(), empty);
+    assert_eq!(changes(&next), []);
+}
