@@ -1,0 +1,141 @@
+//! `ocx demo`: the main job on a real tree, in a temporary folder, from an agent's first call to the
+//! check-in on a Fossil server, with each thing that goes wrong on the way mended by what the answer says.
+//!
+//! It is a client like any other: it starts this program as the MCP server and as plain Fossil's server,
+//! and takes nothing for granted that the server's own repository does not show.
+
+mod agent;
+mod place;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use self::agent::Agent;
+use self::place::{AGENT, Place};
+use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
+use crate::repo::Repository;
+
+const CHANGES: &str = "www/changes.wiki";
+const TITLE: &str = "Begin version 2.29 with an in-process note";
+
+/// Runs the demonstration and prints it to `out`. `source` is the source tree to work on.
+///
+/// # Errors
+/// The first step that is not as expected, named.
+pub fn run(source: &Path, out: &mut dyn Write) -> Result<()> {
+    let started = Instant::now();
+    let mut story = Story { out };
+    let mut place = Place::make(source, &mut story)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::io("cannot start the client", e))?;
+    runtime.block_on(job(&mut place, &mut story))?;
+    story.say(&format!("\nAs expected in every step, in {:.1} s. The temporary folder is gone.", started.elapsed().as_secs_f64()))
+}
+
+/// What is printed, as it happens.
+pub(self) struct Story<'a> {
+    out: &'a mut dyn Write,
+}
+
+impl Story<'_> {
+    fn say(&mut self, line: &str) -> Result<()> {
+        writeln!(self.out, "{line}").and_then(|()| self.out.flush()).map_err(|e: io::Error| Error::io("cannot print", e))
+    }
+}
+
+/// The job itself: the calls of one agent's session.
+async fn job(place: &mut Place, story: &mut Story<'_>) -> Result<()> {
+    let mut agent = Agent::start(place.checkout()).await?;
+    story.say(&format!("\nAn MCP client starts `ocx mcp` ({} tools):", agent.tools().await?))?;
+    let context = agent.expect(story, "ocx_context", json!({})).await?;
+    let branch = text(&context, "/result/branch")?;
+
+    story.say("\nIt finds, reads and edits; a vague edit is refused, and the answer says how to go on:")?;
+    agent.expect(story, "ocx_find", json!({"text": "Changes for version 2.2", "path": CHANGES})).await?;
+    agent.expect(story, "ocx_read", json!({"path": "VERSION"})).await?;
+    let old = json!({"path": CHANGES, "old": "<h2 id='v2_", "new": "<h2 id='v2_29'>Changes for version 2.29 (pending)</h2>\n"});
+    let refused = agent.refused(story, "ocx_edit", old, Kind::Ambiguous).await?;
+    let read = agent.follow(story, &refused).await?;
+    let heading = text(&read, "/result/text")?.lines().find(|l| l.contains("<h2 id='v2_28'>")).map(str::to_owned);
+    let heading = heading.ok_or_else(|| unexpected("ocx_read", "the text holds no heading of version 2.28"))?;
+    let new = format!("<h2 id='v2_29'>Changes for version 2.29 (pending)</h2><ol>\n  <li> Built by an agent.\n</ol>\n\n{heading}");
+    agent.expect(story, "ocx_edit", json!({"path": CHANGES, "old": heading, "new": new})).await?;
+
+    story.say("\nIt may not save before the tests have passed on exactly these files:")?;
+    let refused = agent.refused(story, "ocx_save", save(), Kind::Untested).await?;
+    let failed = agent.follow_to_refusal(story, &refused, Kind::Untested).await?;
+    let log = failed.pointer("/result/tests/0/tail").or_else(|| failed.pointer("/result/tests/0/text"));
+    story.say(&format!("   the test says: {}", log.and_then(Value::as_str).unwrap_or("(nothing)").trim()))?;
+    agent.expect(story, "ocx_edit", json!({"path": "VERSION", "old": "2.28", "new": "2.29"})).await?;
+    agent.expect(story, "ocx_test", json!({})).await?;
+
+    story.say("\nThe server is down when it saves: the check-in is made and kept, and saving again only pushes:")?;
+    place.stop_server();
+    let refused = agent.refused(story, "ocx_save", save(), Kind::NotPushed).await?;
+    let hash = Hash::parse(text(&refused, "/result/checkin")?)?;
+    if Repository::open(place.server_repository())?.store().holds(&hash)? {
+        return Err(unexpected("ocx_save", "the stopped server holds the check-in"));
+    }
+    place.start_server()?;
+    let saved = agent.follow(story, &refused).await?;
+    if text(&saved, "/result/checkin")? != hash.as_str() || saved.pointer("/result/pushed") != Some(&Value::Bool(true)) {
+        return Err(unexpected("ocx_save", &saved.to_string()));
+    }
+    agent.stop().await?;
+    place.stop_server();
+    proof(place, story, &hash, branch)
+}
+
+fn save() -> Value {
+    json!({
+        "title": TITLE,
+        "intent": "show an agent's work from its first call to the server",
+        "expression": "VERSION and the first heading of www/changes.wiki",
+        "demonstrates": "test `version`: the version has a heading in the change log",
+    })
+}
+
+/// Reads what landed from the server's own repository.
+fn proof(place: &Place, story: &mut Story<'_>, hash: &Hash, branch: &str) -> Result<()> {
+    let server = Repository::open(place.server_repository())?;
+    let store = server.store();
+    let landed = store.check_in(hash)?;
+    let receipt = store.receipt(hash)?.ok_or_else(|| unexpected("the server", "there is no receipt"))?;
+    let files = store.files(hash)?;
+    let version = files.iter().find(|(path, _)| path.as_str() == "VERSION").map(|(_, file)| file.hash);
+    let version = version.ok_or_else(|| unexpected("the server", "there is no file VERSION"))?;
+    let content = String::from_utf8_lossy(&store.content(&version)?).into_owned();
+    story.say("\nThe proof, from the server's repository:")?;
+    story.say(&format!("   check-in  {hash}"))?;
+    story.say(&format!("   branch    {}", landed.branch))?;
+    story.say(&format!("   user      {}, as the server received it from {} at {}", landed.user, receipt.user, receipt.time))?;
+    story.say(&format!("   comment   {}", landed.comment.replace('\n', " | ")))?;
+    story.say(&format!("   content   {} files, VERSION is {}", files.len(), content.trim()))?;
+    let right = landed.branch == branch
+        && landed.user == AGENT
+        && receipt.user == AGENT
+        && landed.comment.starts_with(TITLE)
+        && landed.comment.lines().count() == 4
+        && content.trim() == "2.29"
+        && files.len() == place.file_count()
+        && store.branch_tips(&crate::name::Branch::parse(branch)?)? == [*hash];
+    if right { Ok(()) } else { Err(unexpected("the server", "what landed is not what was saved")) }
+}
+
+/// The text at `pointer` of an answer.
+fn text<'a>(answer: &'a Value, pointer: &str) -> Result<&'a str> {
+    answer.pointer(pointer).and_then(Value::as_str).ok_or_else(|| unexpected(pointer, &answer.to_string()))
+}
+
+/// The error for a step that is not as expected.
+fn unexpected(step: &str, what: &str) -> Error {
+    Error::new(Kind::Internal, format!("the demonstration stopped at {step}: {what}"))
+        .hint("Please report this with the lines above.")
+}
