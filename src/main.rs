@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use ocx::error::{Error, Result};
 use ocx::face::cli::{self, Ended, Other, Terminal};
-use ocx::face::mcp;
+use ocx::face::{demo, mcp};
 use ocx::run::leash;
 use ocx::tool::Session;
 
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     match run(args) {
         Ended::Exit(code) => ExitCode::from(code),
         Ended::Other(Other::Mcp(folder)) => finish(serve(folder)),
-        Ended::Other(Other::Demo) => demo(),
+        Ended::Other(Other::Demo) => finish(demo::run(&mut io::stdout())),
     }
 }
 
@@ -79,12 +79,6 @@ fn fossil(folder: Option<PathBuf>, words: &[OsString]) -> ExitCode {
     }
     let args = std::iter::once(OsString::from("fossil")).chain(words.iter().cloned());
     code(ocx::engine::plain(args.collect()))
-}
-
-/// The demonstration of the main job plugs in here.
-fn demo() -> ExitCode {
-    tracing::error!("this build has no demonstration");
-    ExitCode::FAILURE
 }
 
 fn code(exit: i32) -> ExitCode {

@@ -22,11 +22,19 @@ use crate::repo::Repository;
 const CHANGES: &str = "www/changes.wiki";
 const TITLE: &str = "Begin version 2.29 with an in-process note";
 
-/// Runs the demonstration and prints it to `out`. `source` is the source tree to work on.
+/// The sources of Fossil that this program was built from.
+const SOURCE: &str = env!("OCX_FOSSIL_TREE");
+
+/// Runs the demonstration and prints it to `out`.
 ///
 /// # Errors
 /// The first step that is not as expected, named.
-pub fn run(source: &Path, out: &mut dyn Write) -> Result<()> {
+pub fn run(out: &mut dyn Write) -> Result<()> {
+    let source = Path::new(SOURCE);
+    if !source.join("VERSION").is_file() {
+        return Err(Error::new(Kind::NotFound, format!("Fossil's sources are no longer at `{SOURCE}`"))
+            .hint("Run the demonstration where the program was built: `cargo run --release -- demo`."));
+    }
     let started = Instant::now();
     let mut story = Story { out };
     let mut place = Place::make(source, &mut story)?;
@@ -36,17 +44,22 @@ pub fn run(source: &Path, out: &mut dyn Write) -> Result<()> {
         .build()
         .map_err(|e| Error::io("cannot start the client", e))?;
     runtime.block_on(job(&mut place, &mut story))?;
-    story.say(&format!("\nAs expected in every step, in {:.1} s. The temporary folder is gone.", started.elapsed().as_secs_f64()))
+    story.say(&format!(
+        "\nAs expected in every step, in {:.1} s. The temporary folder is gone.",
+        started.elapsed().as_secs_f64()
+    ))
 }
 
 /// What is printed, as it happens.
-pub(self) struct Story<'a> {
+struct Story<'a> {
     out: &'a mut dyn Write,
 }
 
 impl Story<'_> {
     fn say(&mut self, line: &str) -> Result<()> {
-        writeln!(self.out, "{line}").and_then(|()| self.out.flush()).map_err(|e: io::Error| Error::io("cannot print", e))
+        writeln!(self.out, "{line}")
+            .and_then(|()| self.out.flush())
+            .map_err(|e: io::Error| Error::io("cannot print", e))
     }
 }
 
@@ -63,29 +76,36 @@ async fn job(place: &mut Place, story: &mut Story<'_>) -> Result<()> {
     let old = json!({"path": CHANGES, "old": "<h2 id='v2_", "new": "<h2 id='v2_29'>Changes for version 2.29 (pending)</h2>\n"});
     let refused = agent.refused(story, "ocx_edit", old, Kind::Ambiguous).await?;
     let read = agent.follow(story, &refused).await?;
-    let heading = text(&read, "/result/text")?.lines().find(|l| l.contains("<h2 id='v2_28'>")).map(str::to_owned);
-    let heading = heading.ok_or_else(|| unexpected("ocx_read", "the text holds no heading of version 2.28"))?;
-    let new = format!("<h2 id='v2_29'>Changes for version 2.29 (pending)</h2><ol>\n  <li> Built by an agent.\n</ol>\n\n{heading}");
+    let heading =
+        text(&read, "/result/text")?.lines().find(|l| l.contains("<h2 id='v2_28'>")).map(str::to_owned);
+    let heading =
+        heading.ok_or_else(|| unexpected("ocx_read", "the text holds no heading of version 2.28"))?;
+    let new = format!(
+        "<h2 id='v2_29'>Changes for version 2.29 (pending)</h2><ol>\n  <li> Built by an agent.\n</ol>\n\n{heading}"
+    );
     agent.expect(story, "ocx_edit", json!({"path": CHANGES, "old": heading, "new": new})).await?;
 
     story.say("\nIt may not save before the tests have passed on exactly these files:")?;
     let refused = agent.refused(story, "ocx_save", save(), Kind::Untested).await?;
     let failed = agent.follow_to_refusal(story, &refused, Kind::Untested).await?;
-    let log = failed.pointer("/result/tests/0/tail").or_else(|| failed.pointer("/result/tests/0/text"));
-    story.say(&format!("   the test says: {}", log.and_then(Value::as_str).unwrap_or("(nothing)").trim()))?;
+    story.say(&format!("   the test says: {}", text(&failed, "/result/tests/0/output")?.trim()))?;
     agent.expect(story, "ocx_edit", json!({"path": "VERSION", "old": "2.28", "new": "2.29"})).await?;
     agent.expect(story, "ocx_test", json!({})).await?;
 
-    story.say("\nThe server is down when it saves: the check-in is made and kept, and saving again only pushes:")?;
+    story.say(
+        "\nThe server is down when it saves: the check-in is made and kept, and saving again only pushes:",
+    )?;
     place.stop_server();
     let refused = agent.refused(story, "ocx_save", save(), Kind::NotPushed).await?;
     let hash = Hash::parse(text(&refused, "/result/checkin")?)?;
-    if Repository::open(place.server_repository())?.store().holds(&hash)? {
+    if Repository::open(&place.server_repository())?.store().holds(&hash)? {
         return Err(unexpected("ocx_save", "the stopped server holds the check-in"));
     }
     place.start_server()?;
     let saved = agent.follow(story, &refused).await?;
-    if text(&saved, "/result/checkin")? != hash.as_str() || saved.pointer("/result/pushed") != Some(&Value::Bool(true)) {
+    if text(&saved, "/result/checkin")? != hash.as_str()
+        || saved.pointer("/result/pushed") != Some(&Value::Bool(true))
+    {
         return Err(unexpected("ocx_save", &saved.to_string()));
     }
     agent.stop().await?;
@@ -104,7 +124,7 @@ fn save() -> Value {
 
 /// Reads what landed from the server's own repository.
 fn proof(place: &Place, story: &mut Story<'_>, hash: &Hash, branch: &str) -> Result<()> {
-    let server = Repository::open(place.server_repository())?;
+    let server = Repository::open(&place.server_repository())?;
     let store = server.store();
     let landed = store.check_in(hash)?;
     let receipt = store.receipt(hash)?.ok_or_else(|| unexpected("the server", "there is no receipt"))?;
@@ -115,7 +135,10 @@ fn proof(place: &Place, story: &mut Story<'_>, hash: &Hash, branch: &str) -> Res
     story.say("\nThe proof, from the server's repository:")?;
     story.say(&format!("   check-in  {hash}"))?;
     story.say(&format!("   branch    {}", landed.branch))?;
-    story.say(&format!("   user      {}, as the server received it from {} at {}", landed.user, receipt.user, receipt.time))?;
+    story.say(&format!(
+        "   user      {}, as the server received it from {} at {}",
+        landed.user, receipt.user, receipt.time
+    ))?;
     story.say(&format!("   comment   {}", landed.comment.replace('\n', " | ")))?;
     story.say(&format!("   content   {} files, VERSION is {}", files.len(), content.trim()))?;
     let right = landed.branch == branch

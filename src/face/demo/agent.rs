@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::{RoleClient, RunningService};
-use rmcp::ServiceExt;
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
@@ -37,13 +37,15 @@ impl Agent {
         let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else {
             return Err(unexpected("`ocx mcp`", "it has no streams"));
         };
-        let session = ().serve((output, input)).await.map_err(|e| unexpected("the MCP handshake", &e.to_string()))?;
+        let session =
+            ().serve((output, input)).await.map_err(|e| unexpected("the MCP handshake", &e.to_string()))?;
         Ok(Self { session, server })
     }
 
     /// How many tools the server offers.
     pub async fn tools(&self) -> Result<usize> {
-        let tools = self.session.list_all_tools().await.map_err(|e| unexpected("tools/list", &e.to_string()))?;
+        let tools =
+            self.session.list_all_tools().await.map_err(|e| unexpected("tools/list", &e.to_string()))?;
         Ok(tools.len())
     }
 
@@ -57,11 +59,21 @@ impl Agent {
     /// Makes a call that must be done.
     pub async fn expect(&mut self, story: &mut Story<'_>, tool: &str, arguments: Value) -> Result<Value> {
         let answer = self.call(story, tool, arguments).await?;
-        if answer["ok"] == Value::Bool(true) { Ok(answer) } else { Err(unexpected(tool, &answer.to_string())) }
+        if answer["ok"] == Value::Bool(true) {
+            Ok(answer)
+        } else {
+            Err(unexpected(tool, &answer.to_string()))
+        }
     }
 
     /// Makes a call that must be refused for the reason of `kind`.
-    pub async fn refused(&mut self, story: &mut Story<'_>, tool: &str, arguments: Value, kind: Kind) -> Result<Value> {
+    pub async fn refused(
+        &mut self,
+        story: &mut Story<'_>,
+        tool: &str,
+        arguments: Value,
+        kind: Kind,
+    ) -> Result<Value> {
         let answer = self.call(story, tool, arguments).await?;
         let as_expected = answer["ok"] == Value::Bool(false) && answer["code"] == kind.code();
         if as_expected { Ok(answer) } else { Err(unexpected(tool, &answer.to_string())) }
@@ -74,7 +86,12 @@ impl Agent {
     }
 
     /// The same, where that call must be refused in turn.
-    pub async fn follow_to_refusal(&mut self, story: &mut Story<'_>, refused: &Value, kind: Kind) -> Result<Value> {
+    pub async fn follow_to_refusal(
+        &mut self,
+        story: &mut Story<'_>,
+        refused: &Value,
+        kind: Kind,
+    ) -> Result<Value> {
         let (tool, arguments) = next_call(refused)?;
         self.refused(story, &tool, arguments, kind).await
     }
@@ -86,7 +103,9 @@ impl Agent {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(object);
         let result = self.session.call_tool(params).await.map_err(|e| unexpected(tool, &e.to_string()))?;
         let took = started.elapsed();
-        let answer = result.structured_content.ok_or_else(|| unexpected(tool, "the answer has no structured content"))?;
+        let answer = result
+            .structured_content
+            .ok_or_else(|| unexpected(tool, "the answer has no structured content"))?;
         story.say(&format!("<- {:>6.1} ms  {}", took.as_secs_f64() * 1000.0, gist(&answer)))?;
         Ok(answer)
     }

@@ -9,6 +9,7 @@ use super::Story;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
+use crate::repo::artifact::Manifest;
 use crate::repo::{CheckIn, Checkout, NewRepository, Remote, Repository};
 
 /// The agent's login.
@@ -39,7 +40,10 @@ impl Place {
         let started = Instant::now();
         place.import(source)?;
         let took = started.elapsed().as_millis();
-        story.say(&format!("A repository with Fossil's own source tree and its tests: {} files, checked in within {took} ms", place.files))?;
+        story.say(&format!(
+            "A repository with Fossil's own source tree and its tests: {} files, checked in within {took} ms",
+            place.files
+        ))?;
         place.start_server()?;
         let started = Instant::now();
         let remote = Remote::parse(&format!("http://{AGENT}:{PASSWORD}@127.0.0.1:{}/", place.port))?;
@@ -48,7 +52,9 @@ impl Place {
         clone.set_remote(Some(&remote), true)?;
         Checkout::open(&clone, &place.checkout(), None, Some(&agent))?;
         let took = started.elapsed().as_millis();
-        story.say(&format!("Served at {remote} and cloned from there by `{AGENT}`, opened as a checkout, in {took} ms"))?;
+        story.say(&format!(
+            "Served at {remote} and cloned from there by `{AGENT}`, opened as a checkout, in {took} ms"
+        ))?;
         Ok(place)
     }
 
@@ -87,7 +93,10 @@ impl Place {
         let started = Instant::now();
         while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             if started.elapsed() > START || child.try_wait().map_err(cannot)?.is_some() {
-                return Err(Error::new(Kind::Unreachable, format!("the server does not listen: {}", line.trim())));
+                return Err(Error::new(
+                    Kind::Unreachable,
+                    format!("the server does not listen: {}", line.trim()),
+                ));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -115,13 +124,24 @@ impl Place {
         copy_tree(source, checkout.root())?;
         let tests = checkout.root().join("ocx-tests.json");
         std::fs::write(tests, TESTS).map_err(|e| Error::io("cannot write ocx-tests.json", e))?;
+        // Fossil's tree tracks files that its own ignore rules name.
+        let all = ["add", "--dotfiles", "--ignore", "", "."];
+        engine::command(checkout.root(), &all, Some(OWNER))?;
         let status = checkout.status()?;
         self.files = status.files.len();
-        let comment = format!("Fossil's own source tree\nIntent: something real to work on\nExpression: {} files\nDemonstrates: ocx-tests.json", self.files);
+        let comment = format!(
+            "Fossil's own source tree\nIntent: something real to work on\nExpression: {} files\nDemonstrates: ocx-tests.json",
+            self.files
+        );
         checkout.check_in(&CheckIn { comment, branch: None, user: owner, time: None }, &status)?;
         let path = file.to_str().unwrap_or_default();
-        engine::command(Path::new("/"), &["user", "new", AGENT, "An agent", PASSWORD, "-R", path], Some(OWNER))?;
-        engine::command(Path::new("/"), &["user", "capabilities", AGENT, "gio", "-R", path], Some(OWNER)).map(drop)
+        engine::command(
+            Path::new("/"),
+            &["user", "new", AGENT, "An agent", PASSWORD, "-R", path],
+            Some(OWNER),
+        )?;
+        engine::command(Path::new("/"), &["user", "capabilities", AGENT, "gio", "-R", path], Some(OWNER))
+            .map(drop)
     }
 }
 
@@ -138,17 +158,18 @@ fn free_port() -> Result<u16> {
     Ok(listener.local_addr().map_err(cannot)?.port())
 }
 
-/// Copies files and folders; a source tree holds nothing else.
+/// Copies the files of the check-in that `from` is a source archive of; its manifest lists them.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
-    let cannot = |e| Error::io(format!("cannot copy `{}`", from.display()), e);
-    for entry in std::fs::read_dir(from).map_err(cannot)? {
-        let entry = entry.map_err(cannot)?;
-        let target = to.join(entry.file_name());
-        if entry.file_type().map_err(cannot)?.is_dir() {
-            std::fs::create_dir_all(&target).map_err(cannot)?;
-            copy_tree(&entry.path(), &target)?;
-        } else {
-            std::fs::copy(entry.path(), &target).map_err(cannot)?;
+    let cannot = |what: &Path, e| Error::io(format!("cannot copy `{}`", what.display()), e);
+    let manifest = from.join("manifest");
+    let manifest = Manifest::parse(&std::fs::read(&manifest).map_err(|e| cannot(&manifest, e))?)?;
+    for file in manifest.files.iter().map(|card| &card.name) {
+        let (source, target) = (from.join(file), to.join(file));
+        // An archive may lack files that no build needs.
+        if source.is_file() {
+            let folder = target.parent().unwrap_or(to);
+            let copied = std::fs::create_dir_all(folder).and_then(|()| std::fs::copy(&source, &target));
+            copied.map_err(|e| cannot(&source, e))?;
         }
     }
     Ok(())
