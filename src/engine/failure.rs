@@ -3,6 +3,8 @@
 //! Fossil says what went wrong in words only, so the kind is read from them here and
 //! nowhere else; the words themselves are kept in the message.
 
+use rusqlite::{Connection, OpenFlags};
+
 use super::session::Ended;
 use crate::error::{Error, Kind};
 
@@ -17,6 +19,7 @@ const WORDS: &[(&str, Kind, Option<&str>)] = &[
         Some("Restore the file from a clone, or run `ocx fossil rebuild` on a copy."),
     ),
     ("file is not a database", Kind::Foreign, Some("Name a Fossil repository file.")),
+    ("not a valid bundle", Kind::Foreign, Some("Name a Fossil bundle.")),
     ("not a valid repository", Kind::Foreign, Some("Name a Fossil repository file.")),
     ("repository does not exist", Kind::NotFound, Some("Check the path, or make one with `ocx init`.")),
     ("permission denied", Kind::Denied, None),
@@ -34,9 +37,14 @@ const WORDS: &[(&str, Kind, Option<&str>)] = &[
     ("no such check-in", Kind::NotFound, None),
     ("not found", Kind::NotFound, None),
     ("cannot resolve", Kind::NotFound, None),
+    ("delta loop", Kind::Corrupt, Some("Restore the file from a clone.")),
+    ("specify the repository", Kind::NotFound, Some("Name a repository file, or call from a checkout.")),
     ("claims to expand", Kind::TooLarge, None),
     ("a password is needed", Kind::LoginFailed, Some("Give the login and its password.")),
 ];
+
+/// What Fossil says of each file that it cannot read as a repository, whatever hinders it.
+const NOT_VALID: &str = "not a valid repository: ";
 
 /// The error for a call that left Fossil's code, in the context of `what` was attempted.
 pub(super) fn error_of(what: &str, ended: &Ended) -> Error {
@@ -52,6 +60,11 @@ pub(super) fn error_of(what: &str, ended: &Ended) -> Error {
         return Error::new(Kind::Internal, format!("{what}: Fossil's code stopped itself: {words}"))
             .hint("Nothing was changed and other calls go on; please report these words.");
     }
+    if let Some(path) = words.split(NOT_VALID).nth(1)
+        && let Some((kind, why, hint)) = why_not_valid(path)
+    {
+        return Error::new(kind, format!("{what}: {words}: {why}")).hint(hint);
+    }
     let row = WORDS.iter().find(|(part, ..)| words.contains(part));
     let (kind, hint) = row.map_or((Kind::Internal, None), |&(_, kind, hint)| (kind, hint));
     let e = Error::new(kind, format!("{what}: {words}"));
@@ -59,6 +72,30 @@ pub(super) fn error_of(what: &str, ended: &Ended) -> Error {
         Some(hint) => e.hint(hint),
         None => e,
     }
+}
+
+/// Whether the file is a repository that is only held or damaged, and what SQLite says of it.
+fn why_not_valid(path: &str) -> Option<(Kind, String, &'static str)> {
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+    let checked = db.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    let (kind, why) = match checked {
+        Ok(ok) if ok == "ok" => {
+            let is_repository = db.prepare("SELECT rid, rcvid, size, uuid, content FROM blob").is_ok();
+            is_repository.then(|| (Kind::Busy, "database is locked".to_owned()))?
+        }
+        Ok(damage) => (Kind::Corrupt, format!("malformed: {damage}")),
+        Err(e) => {
+            let e = Error::from(e);
+            (e.kind(), e.to_string())
+        }
+    };
+    let word = match kind {
+        Kind::Busy => "locked",
+        Kind::Corrupt => "malformed",
+        _ => return None,
+    };
+    let hint = WORDS.iter().find(|(part, ..)| part.contains(word)).and_then(|row| row.2)?;
+    Some((kind, why, hint))
 }
 
 /// What Fossil said, on one line.

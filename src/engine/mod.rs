@@ -13,6 +13,7 @@ mod failure;
 mod session;
 mod transport;
 
+use std::cell::Cell;
 use std::ffi::{CString, OsString, c_char};
 use std::os::unix::ffi::OsStringExt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -21,8 +22,8 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 
 use bindings as c;
-// Linked for Fossil's C code: the one SQLite and the one zlib of the binary.
 use desk::Desk;
+// Linked for Fossil's C code: the one SQLite and the one zlib of the binary.
 use libsqlite3_sys as _;
 use libz_sys as _;
 use session::{c_path, c_string};
@@ -34,6 +35,10 @@ use crate::error::{Error, Kind, Result};
 const STACK_SIZE: usize = 16 << 20;
 /// How long a call waits for a lock that another process holds, in milliseconds.
 const BUSY_TIMEOUT_MS: i32 = 5000;
+
+thread_local! {
+    static ON_ENGINE_THREAD: Cell<bool> = const { Cell::new(false) };
+}
 
 type Job = Box<dyn FnOnce(&mut Desk) + Send>;
 
@@ -208,7 +213,14 @@ pub fn plain(args: Vec<OsString>) -> i32 {
 }
 
 /// Runs `f` on the engine thread and waits for its result; a panic goes on in the caller.
+///
+/// One call runs at a time: others wait, also while a transport waits for its server. A call made by a
+/// transport would wait for itself, and is refused.
 fn call<R: Send + 'static>(f: impl FnOnce(&mut Desk) -> R + Send + 'static) -> Result<R> {
+    if ON_ENGINE_THREAD.get() {
+        return Err(Error::new(Kind::Invalid, "a transport calls the engine while its own call runs")
+            .hint("Call the engine after the sync has ended."));
+    }
     let (reply, result) = mpsc::sync_channel(1);
     let job: Job = Box::new(move |desk| {
         let done = catch_unwind(AssertUnwindSafe(|| f(desk)));
@@ -242,6 +254,7 @@ fn start_thread() -> Option<mpsc::Sender<Job>> {
         .name("ocx-engine".to_owned())
         .stack_size(STACK_SIZE)
         .spawn(move || {
+            ON_ENGINE_THREAD.set(true);
             // SAFETY: I3 - this thread alone gets a working directory and umask of its own; no other thread is affected.
             let own_directory =
                 unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FS) }.is_ok();

@@ -9,7 +9,8 @@ use super::bindings as c;
 
 /// Carries one request of a sync to the server and brings the reply.
 ///
-/// It runs on the engine thread while Fossil waits, so it must not call the engine.
+/// It runs on the engine thread while Fossil waits: all other engine calls wait too, and a call that it
+/// makes itself is refused. Reading through a [`Store`](crate::repo::Store) goes on meanwhile.
 pub trait Transport: Send {
     /// Sends `login_card` (may be empty, no line end) and `body` (uncompressed cards), and gives the
     /// uncompressed reply; `None` ends the sync, and the transport keeps the reason.

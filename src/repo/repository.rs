@@ -136,7 +136,7 @@ impl Repository {
     /// [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Corrupt`].
     pub fn rebuild(&self) -> Result<()> {
         engine::close(self.path())?;
-        engine::command(Path::new("/"), &["rebuild", "--quiet", text(self.path())?], None).map(drop)
+        engine::command(Path::new("/"), &["rebuild", text(self.path())?], None).map(drop)
     }
 
     /// Checks that each artifact can be read and fits its hash, and that the derived tables fit the artifacts.

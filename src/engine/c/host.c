@@ -476,6 +476,7 @@ int ocx_kill(pid_t pid, int sig){ return ocx_plain || sig==0 ? kill(pid, sig) : 
 void (*ocx_signal(int sig, void (*f)(int)))(int){ return ocx_plain ? signal(sig, f) : SIG_DFL; }
 int ocx_sigaction(void){ return 0; }
 unsigned ocx_alarm(unsigned s){ return ocx_plain ? alarm(s) : 0; }
+int ocx_nice(int n){ return ocx_plain ? nice(n) : 0; }
 int ocx_setrlimit(int what, const struct rlimit *r){ return ocx_plain ? setrlimit(what, r) : 0; }
 int ocx_setuid(uid_t u){ return ocx_plain ? setuid(u) : 0; }
 int ocx_setgid(gid_t g){ return ocx_plain ? setgid(g) : 0; }

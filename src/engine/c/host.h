@@ -45,6 +45,7 @@ int ocx_kill(pid_t, int);
 void (*ocx_signal(int, void (*)(int)))(int);
 int ocx_sigaction(void);
 unsigned ocx_alarm(unsigned);
+int ocx_nice(int);
 int ocx_setrlimit(int, const struct rlimit*);
 int ocx_setuid(uid_t);
 int ocx_setgid(gid_t);

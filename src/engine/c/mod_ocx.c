@@ -291,6 +291,7 @@ int ocx_mod_clone(const void *pArg){
   verify_cancel();
   db_end_transaction(nErr!=0);
   if( nErr ) fossil_fatal("the server returned an error, so nothing was cloned");
+  if( db_get("project-code", 0)==0 ) fossil_fatal("the server sent no project, so nothing was cloned");
   db_close(1);
   db_open_repository(p->path);
   ocx_finish_clone();

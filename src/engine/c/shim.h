@@ -92,6 +92,7 @@
 #define signal ocx_signal
 #define sigaction(...) ocx_sigaction()
 #define alarm ocx_alarm
+#define nice(n) ocx_nice(n)
 #define setrlimit(...) ocx_setrlimit(__VA_ARGS__)
 #define setuid ocx_setuid
 #define setgid ocx_setgid

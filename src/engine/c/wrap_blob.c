@@ -1,16 +1,23 @@
 /*
 ** blob.c as it is, but what a compressed blob says of its own size is checked before
 ** memory is taken for it.  On a breach Fossil stops: its callers do not look at the
-** result and would go on with wrong content.
+** result and would go on with wrong content.  And a request's body is read as it comes,
+** whatever length its header claims.
 */
 #define blob_uncompress fossil_blob_uncompress
+#define blob_read_from_cgi fossil_blob_read_from_cgi
 #include "blob_.c"
 #undef blob_uncompress
+#undef blob_read_from_cgi
+
+/* Memory is taken for at most this much more than has come, in bytes. */
+#define READ_AHEAD (1<<20)
 
 int blob_uncompress(Blob *pIn, Blob *pOut){
   const unsigned char *z = (const unsigned char*)blob_buffer(pIn);
   unsigned int n = blob_size(pIn);
   unsigned long claimed;
+  int rc;
   if( n>4 ){
     claimed = ((unsigned long)z[0]<<24) | ((unsigned long)z[1]<<16) | (z[2]<<8) | z[3];
     /* zlib cannot expand by more than about 1032 to 1. */
@@ -18,5 +25,24 @@ int blob_uncompress(Blob *pIn, Blob *pOut){
       fossil_fatal("compressed data of %u bytes claims to expand to %lu", n, claimed);
     }
   }
-  return fossil_blob_uncompress(pIn, pOut);
+  if( pOut!=pIn ) blob_zero(pOut);
+  rc = fossil_blob_uncompress(pIn, pOut);
+  /* What stays as it was may still point into a row that its caller now leaves. */
+  if( pOut==pIn && (rc || n<=4) ) blob_materialize(pIn);
+  return rc;
+}
+
+int blob_read_from_cgi(Blob *pBlob, int nToRead){
+  if( nToRead<=READ_AHEAD ) return fossil_blob_read_from_cgi(pBlob, nToRead);
+  blob_zero(pBlob);
+  while( nToRead>0 ){
+    Blob part;
+    int nWanted = nToRead<READ_AHEAD ? nToRead : READ_AHEAD;
+    int n = fossil_blob_read_from_cgi(&part, nWanted);
+    blob_append(pBlob, blob_buffer(&part), n);
+    blob_reset(&part);
+    nToRead -= n;
+    if( n<nWanted ) break;
+  }
+  return blob_size(pBlob);
 }

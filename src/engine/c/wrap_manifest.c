@@ -1,0 +1,57 @@
+/*
+** manifest.c as it is, but for three texts on which its parser would leave its memory, and
+** which any server may send:
+**   -  a K, R or Z card without argument after a card whose argument had the size wanted:
+**      the missing one is read;
+**   -  a W card of 4294967295 bytes: that plus one is zero for the check of the size.
+*/
+#define validate16 ocx_validate16
+#define blob_materialize ocx_blob_materialize
+#include "manifest_.c"
+#undef validate16
+#undef blob_materialize
+
+int validate16(const char*, int);
+char *blob_materialize(Blob*);
+void blob_resize(Blob*, unsigned int);
+
+int ocx_validate16(const char *z, int n){
+  return z!=0 && validate16(z, n);
+}
+
+/* Is the size on this W card, as the parser reads it, one that wraps? */
+static int ocx_size_wraps(const char *z, const char *zEnd){
+  unsigned size = 0, before;
+  for(; z<zEnd && *z>='0' && *z<='9'; z++){
+    before = size;
+    size = size*10 + (*z - '0');
+    if( size<before ) return 0;  /* the parser sees that itself */
+  }
+  return size==0xffffffffu;
+}
+
+/* The first W card is the one that counts; what follows it may be the page's text. */
+static int ocx_wild_w_card(const char *z, int n){
+  const char *zEnd = z+n;
+  int bSigned = n>10 && memcmp(z, "-----BEGIN", 10)==0;
+  while( z && z<zEnd ){
+    if( zEnd-z>2 && z[0]=='W' && z[1]==' ' ){
+      if( ocx_size_wraps(z+2, zEnd) ) return 1;
+      if( !bSigned ) return 0;
+    }
+    z = memchr(z, '\n', zEnd-z);
+    if( z ) z++;
+  }
+  return 0;
+}
+
+/* The parser's first act: a text that it must not see becomes an empty one. */
+char *ocx_blob_materialize(Blob *p){
+  char *z = blob_materialize(p);
+  if( ocx_wild_w_card(z, blob_size(p)) ){
+    z[0] = 0;
+    blob_resize(p, 0);
+    z = blob_buffer(p);
+  }
+  return z;
+}

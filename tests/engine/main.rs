@@ -1,0 +1,10 @@
+//! The engine alone: every way that Fossil's code can end gives an error, and the next call works.
+
+mod alone;
+mod damage;
+mod endings;
+mod hostile;
+mod neighbours;
+mod place;
+mod steady;
+mod threads;

@@ -1,0 +1,98 @@
+//! Several threads of the host, and what waits for what.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ocx::engine::{self, Transport};
+use ocx::error::Kind;
+use rusqlite::Connection;
+
+use super::endings::request;
+use super::place::{Place, expect, save};
+
+fn check_ins(place: &Place) -> i64 {
+    let db = Connection::open(place.path()).unwrap();
+    db.query_row("SELECT count(*) FROM event WHERE type='ci'", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn two_threads_use_two_repositories_at_once() {
+    let places = [Place::new(), Place::new()];
+    thread::scope(|scope| {
+        for place in &places {
+            scope.spawn(|| {
+                for n in 0..30 {
+                    place.save(&format!("{n}")).unwrap();
+                    assert!(place.checkout.status().unwrap().changes.is_empty());
+                    expect("bad", place.fossil(&["no-such-command"]), Kind::Invalid, "unknown");
+                }
+            });
+        }
+    });
+    for place in &places {
+        assert_eq!(check_ins(place), 32);
+        place.is_well("two threads");
+        place.repository.verify().unwrap();
+    }
+}
+
+#[test]
+fn x02_two_threads_check_in_to_one_repository_and_nothing_is_lost() {
+    let place = Place::new();
+    let checkouts = [place.another_checkout("one"), place.another_checkout("two")];
+    thread::scope(|scope| {
+        for (at, checkout) in checkouts.iter().enumerate() {
+            scope.spawn(move || {
+                save(checkout, "begin", Some(&format!("branch-{at}"))).unwrap();
+                for n in 0..30 {
+                    save(checkout, &format!("{at} {n}"), None).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(check_ins(&place), 2 + 2 * 31);
+    place.is_well("two threads");
+    place.repository.verify().unwrap();
+}
+
+/// A server that answers when it is told to.
+struct Slow {
+    asked: mpsc::Sender<()>,
+    go_on: mpsc::Receiver<()>,
+}
+
+impl Transport for Slow {
+    fn exchange(&mut self, _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
+        self.asked.send(()).unwrap();
+        self.go_on.recv_timeout(Duration::from_secs(20)).ok()?;
+        None
+    }
+}
+
+/// Calls of the engine wait for each other; reading through the store, and other processes' writing, do not.
+#[test]
+fn m09_a_push_that_waits_for_its_server_keeps_readers_and_the_file_free() {
+    let place = Place::new();
+    let (asked, is_asked) = mpsc::channel();
+    let (answer, go_on) = mpsc::channel();
+    let path = place.path();
+    thread::scope(|scope| {
+        let push = scope.spawn(|| engine::sync(&path, request(Slow { asked, go_on })));
+        is_asked.recv_timeout(Duration::from_secs(20)).unwrap();
+        let begun = Instant::now();
+        let tip = place.repository.store().resolve("trunk").unwrap();
+        place.repository.store().check_in(&tip).unwrap();
+        place.checkout.status().unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE; ROLLBACK").unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+        let call = scope.spawn(|| place.fossil(&["timeline", "-n", "1"]).unwrap());
+        thread::sleep(Duration::from_millis(200));
+        assert!(!call.is_finished(), "a call ran beside a sync");
+        answer.send(()).unwrap();
+        assert!(!push.join().unwrap().unwrap());
+        assert!(call.join().unwrap().out.contains("save first"));
+    });
+    place.is_well("a slow server");
+}
