@@ -85,7 +85,7 @@ fn ten_thousand_mixed_calls_hold_no_more_memory_and_no_descriptor() {
     if !SANITIZED {
         assert!(growth_kb < 2048, "{growth_kb} kB more after {calls} calls");
     }
-    assert!(took < Duration::from_mins(3), "{took:?}");
+    assert!(took < Duration::from_mins(5), "{took:?}");
     place.is_well("ten thousand calls");
 }
 
