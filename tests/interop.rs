@@ -284,6 +284,22 @@ fn s04_a_push_whose_reply_was_lost_is_found_on_the_server() {
 }
 
 #[test]
+fn a_push_of_many_check_ins_asks_for_the_last_alone() {
+    let (_dir, path, server) = served(Fossil::V221);
+    let place = cloned(&server.remote("ann:secret"));
+    for i in 0..30 {
+        place.write("a.txt", format!("{i}\n"));
+        place.check_in(&format!("edit {i}"), None).unwrap();
+    }
+    let proxy = Proxy::before(server.port, Duration::ZERO, |_, reply| Some(reply));
+    let outcome = place.repository.push(&remote(&proxy.url, "ann:secret")).unwrap();
+    assert_eq!(outcome, Outcome::Sent { check_ins: 30, artifacts: 60 });
+    assert!(holds(&path, &place));
+    let requests = proxy.requests.load(Ordering::SeqCst);
+    assert!(requests < 8, "{requests} requests");
+}
+
+#[test]
 fn s04_a_push_of_which_nothing_is_heard_stays_unsent_and_is_resumed() {
     let (_dir, path, server) = served(Fossil::V221);
     let place = cloned(&server.remote("ann:secret"));

@@ -106,3 +106,18 @@ fn remotes_are_remembered_without_password_unless_asked() {
     place.repository.set_remote(None, false).unwrap();
     assert!(place.repository.remote().unwrap().is_none());
 }
+
+#[test]
+fn verify_finds_content_that_does_not_fit_its_hash() {
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    place.write("b.txt", "two\n");
+    place.check_in("first", None).unwrap();
+    place.repository.verify().unwrap();
+    let db = rusqlite::Connection::open(place.repository.path()).unwrap();
+    let sql = "UPDATE blob SET content=(SELECT content FROM blob WHERE rid=3) WHERE rid=2";
+    assert_eq!(db.execute(sql, []).unwrap(), 1);
+    let e = place.repository.verify().unwrap_err();
+    assert_eq!(e.kind(), Kind::Corrupt);
+    assert!(e.to_string().contains("wrong hash on artifact 2"), "{e}");
+}

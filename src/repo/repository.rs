@@ -139,17 +139,23 @@ impl Repository {
         engine::command(Path::new("/"), &["rebuild", text(self.path())?], None).map(drop)
     }
 
-    /// Checks that each artifact can be read and fits its hash, and that the derived tables fit the artifacts.
+    /// Checks that each artifact can be read and fits its hash, and that the database is whole.
     ///
     /// # Errors
-    /// [`Kind::Corrupt`] with Fossil's findings; [`Kind::Busy`].
+    /// [`Kind::Corrupt`] with the first of Fossil's findings; [`Kind::Busy`].
     pub fn verify(&self) -> Result<()> {
         let args = ["test-integrity", "-R", text(self.path())?];
         let out = engine::command(Path::new("/"), &args, None)?;
-        if out.out.contains("0 problems") || !out.out.to_lowercase().contains("problem") {
+        if out.out.contains(" 0 errors") && out.out.contains("integrity-check: ok") {
             return Ok(());
         }
-        let finding = out.out.lines().find(|l| l.to_lowercase().contains("problem")).unwrap_or("damage");
+        let is_finding = |line: &&str| {
+            ["size mismatch", "wrong hash", "manifest_parse failed", "integrity-check", "_check failed"]
+                .iter()
+                .any(|words| line.contains(words))
+        };
+        // Progress is written over itself by carriage returns.
+        let finding = out.out.split(['\n', '\r']).find(is_finding).unwrap_or("damage").trim();
         Err(Error::new(Kind::Corrupt, format!("repository `{}`: {finding}", self.path().display()))
             .hint("Clone the repository anew from a server that has it whole."))
     }

@@ -3,6 +3,7 @@
 //! Fossil's result and exit status say "fine" for most failures. What happened is read from the cards that
 //! pass by, and after a push the server is asked whether it holds what was sent.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -67,7 +68,8 @@ impl Repository {
     /// stays marked as unsent.
     pub fn push(&self, remote: &Remote) -> Result<Outcome> {
         let unsent = self.store().unsent()?;
-        let tips = self.store().check_ins_of(&unsent)?;
+        let check_ins = self.store().check_ins_of(&unsent)?;
+        let tips = self.last_of(&check_ins)?;
         let (log, result) = self.exchange(remote, true)?;
         let failed = log.failure(true).or_else(|| result.err());
         if let Some(e) = failed {
@@ -84,7 +86,7 @@ impl Repository {
             .hint("Push again; if that does not help, ask who runs the server."));
         }
         self.forget_unsent(&unsent)?;
-        Ok(match (log.sent, tips.len()) {
+        Ok(match (log.sent, check_ins.len()) {
             (0, 0) => Outcome::NothingToSend,
             (artifacts, check_ins) => Outcome::Sent { check_ins, artifacts },
         })
@@ -120,6 +122,15 @@ impl Repository {
             Some(e) => Err(e),
             None => Ok(reply.files.contains(hash)),
         }
+    }
+
+    /// Those check-ins that are no parent of another of them: a server that holds these holds all.
+    fn last_of(&self, check_ins: &[Hash]) -> Result<Vec<Hash>> {
+        let mut parents = BTreeSet::new();
+        for hash in check_ins {
+            parents.extend(self.store().check_in(hash)?.parents);
+        }
+        Ok(check_ins.iter().filter(|hash| !parents.contains(hash)).copied().collect())
     }
 
     fn server_holds_all(&self, remote: &Remote, tips: &[Hash]) -> Result<bool> {
