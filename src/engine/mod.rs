@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::ffi::{CString, OsString, c_char};
 use std::os::unix::ffi::OsStringExt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{OnceLock, mpsc};
 use std::thread;
 
@@ -167,7 +167,9 @@ pub fn set_remote(path: &Path, url: Option<&str>, password: Option<&str>) -> Res
 /// As for [`check_in`].
 pub fn remote(path: &Path) -> Result<(String, String)> {
     let path = path.to_owned();
-    let out = call(move |desk| desk.warm(&path, "cannot read the remote", |s| s.remote()).map(|e| e.out))??;
+    let out = call(move |desk| {
+        desk.warm(&path, "cannot read the remote", session::Session::remote).map(|e| e.out)
+    })??;
     Ok(out.split_once('\n').map_or((out.clone(), String::new()), |(u, p)| (u.to_owned(), p.to_owned())))
 }
 
@@ -289,7 +291,7 @@ fn sync_of(request: SyncRequest) -> Result<transport::Sync> {
     })
 }
 
-fn check_in_at(desk: &mut Desk, path: &PathBuf, artifacts: &Artifacts) -> Result<()> {
+fn check_in_at(desk: &mut Desk, path: &Path, artifacts: &Artifacts) -> Result<()> {
     let text = |b: &[u8]| c::OcxText { data: b.as_ptr().cast::<c_char>(), size: b.len() };
     let string = |what, s: &str| c_string(what, s.as_bytes());
     let names = artifacts

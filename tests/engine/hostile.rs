@@ -21,7 +21,7 @@ impl Transport for Replies {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+    bytes.iter().fold(String::new(), |text, b| text + &format!("{b:02x}"))
 }
 
 fn sha1(bytes: &[u8]) -> String {

@@ -184,11 +184,11 @@ fn nothing_is_written_to_the_standard_streams() {
         }
         let out = command.output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        let text = |bytes: Vec<u8>| {
-            let text = String::from_utf8(bytes).unwrap();
-            text.split("finished in").next().unwrap_or_default().to_owned()
+        let words = |bytes: Vec<u8>| {
+            let said = String::from_utf8(bytes).unwrap();
+            said.split("finished in").next().unwrap_or_default().to_owned()
         };
-        (text(out.stdout), text(out.stderr))
+        (words(out.stdout), words(out.stderr))
     };
     assert_eq!(said(false), said(true));
 }
