@@ -1,7 +1,7 @@
 //! How long does a check-in of one changed file take, durable and with the checkout updated, beside
 //! `fossil commit` and `git commit`, and how does that grow with the number of files?
 //!
-//! `cargo bench --bench checkin [-- --quick] [-- FILES ...]`; `OCX_BENCH_REPO=path` measures on the tip of
+//! `cargo bench --bench checkin -- [--quick|--alone] [FILES ...]`; `OCX_BENCH_REPO=path` measures on the tip of
 //! a repository of your own instead of generated trees.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
@@ -52,7 +52,7 @@ fn measure(source: &Source, rounds: usize, options: &Options) -> Result<()> {
     let cold = Place::new(folder.path(), "cold", source)?;
     let kept = warm.open_with_ocx(source)?;
     drop(cold.open_with_ocx(source)?);
-    let spawned = others(folder.path(), source)?;
+    let spawned = if options.alone { Vec::new() } else { others(folder.path(), source)? };
     let parts = RefCell::new((Vec::new(), Vec::new()));
     let mut ways = vec![
         Way::new("OCX, in-process", |round| {
@@ -69,6 +69,7 @@ fn measure(source: &Source, rounds: usize, options: &Options) -> Result<()> {
             timed(|| check_in(&Checkout::at(&cold.tree())?, round).map(drop))
         }),
     ];
+    ways.truncate(if options.alone { 1 } else { ways.len() });
     ways.extend(spawned.iter().map(Spawned::way));
     let series = interleaved(ways, options.rounds(rounds))?;
     let files = corpus::files(&warm.tree())?.len();
@@ -77,7 +78,7 @@ fn measure(source: &Source, rounds: usize, options: &Options) -> Result<()> {
     let of = |name, times| format!("{name} {}", common::shown(Series::new(name, times).median()));
     println!("\nOf the first: {}, {}.", of("status", status), of("check-in", stored));
     warm.check(options.rounds(rounds))?;
-    cold.check(options.rounds(rounds))
+    if options.alone { Ok(()) } else { cold.check(options.rounds(rounds)) }
 }
 
 /// Status and check-in by OCX, with the time of each.

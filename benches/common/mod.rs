@@ -18,6 +18,8 @@ pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 pub struct Options {
     /// A few rounds on small trees: to see that it works, not how fast.
     pub quick: bool,
+    /// Only OCX's own way, in many rounds: for a profiler.
+    pub alone: bool,
     /// The words after `--` that are not options.
     pub words: Vec<String>,
 }
@@ -28,13 +30,18 @@ impl Options {
         let args: Vec<String> = std::env::args().skip(1).collect();
         Self {
             quick: args.iter().any(|a| a == "--quick"),
+            alone: args.iter().any(|a| a == "--alone"),
             words: args.into_iter().filter(|a| !a.starts_with("--")).collect(),
         }
     }
 
-    /// Rounds for a full run; few in a quick one.
+    /// Rounds for a full run; few in a quick one, many for a profiler.
     pub fn rounds(&self, full: usize) -> usize {
-        if self.quick { full.min(3) } else { full }
+        match self {
+            Self { quick: true, .. } => full.min(3),
+            Self { alone: true, .. } => full.max(200),
+            _ => full,
+        }
     }
 }
 
