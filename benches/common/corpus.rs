@@ -67,14 +67,15 @@ pub fn edit(root: &Path, paths: &[PathBuf], round: usize) -> Result<()> {
     Ok(())
 }
 
-/// All regular files under `root`, relative to it and sorted; those whose names begin with a dot are left out.
+/// All regular files under `root`, relative to it and sorted, without what Fossil and git keep there.
 pub fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for item in fs::read_dir(&folder)? {
             let item = item?;
-            if item.file_name().as_encoded_bytes().starts_with(b".") {
+            let name = item.file_name();
+            if name == ".git" || name.as_encoded_bytes().starts_with(b".fslckout") {
                 continue;
             }
             let kind = item.file_type()?;

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 pub mod corpus;
+pub mod mcp;
 pub mod programs;
 
 use std::path::PathBuf;

@@ -1,0 +1,82 @@
+//! A client of `ocx mcp`: JSON-RPC in lines over its standard input and output.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::Result;
+use super::programs::OCX;
+
+/// The revision of the protocol that most clients speak.
+const REVISION: &str = "2025-11-25";
+
+/// A running server and the pipes to it; it ends with this value.
+pub struct Client {
+    server: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    last_id: u64,
+}
+
+impl Client {
+    /// Starts the server in a checkout and greets it.
+    pub fn start(checkout: &Path, home: &Path) -> Result<Self> {
+        let mut command = Command::new(OCX);
+        command.arg("mcp").current_dir(checkout).env("HOME", home);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut server = command.spawn()?;
+        let input = server.stdin.take();
+        let output = BufReader::new(server.stdout.take().ok_or("no pipe from the server")?);
+        let mut client = Self { server, input, output, last_id: 0 };
+        let greeting = json!({
+            "protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}
+        });
+        client.ask("initialize", &greeting)?;
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        Ok(client)
+    }
+
+    /// Calls a tool, which must answer that it did what was asked.
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
+        let mut result = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))?;
+        let answer = result["structuredContent"].take();
+        if answer["ok"] == true {
+            Ok(answer)
+        } else {
+            Err(format!("{tool} {arguments}: {answer}{result}").into())
+        }
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        loop {
+            let mut line = String::new();
+            if self.output.read_line(&mut line)? == 0 {
+                return Err("the server has ended".into());
+            }
+            let mut reply: Value = serde_json::from_str(&line)?;
+            if reply["id"] == id {
+                let result = reply["result"].take();
+                return if result.is_null() { Err(line.into()) } else { Ok(result) };
+            }
+        }
+    }
+
+    fn send(&mut self, message: &Value) -> Result<()> {
+        let input = self.input.as_mut().ok_or("no pipe to the server")?;
+        input.write_all(format!("{message}\n").as_bytes())?;
+        Ok(input.flush()?)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // The end of its input ends the server.
+        drop(self.input.take());
+        let _ = self.server.wait();
+    }
+}
