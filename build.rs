@@ -50,6 +50,6 @@ fn build() -> failure::Result<()> {
     let generated = generate::Generated::make(&plan, &source, &tools)?;
     let objects = compile::compile(&plan, &generated)?;
     link::link(&plan, &objects)?;
-    println!("cargo:rustc-env=OCX_FOSSIL_TREE={}", source.folder().display());
+    println!("cargo:rustc-env=OCX_FOSSIL_TREE={}", source.folder.display());
     bindings::check(&plan)
 }

@@ -115,14 +115,14 @@ fn sources() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root().join("src")];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in fs::read_dir(folder).expect("the folder is there") {
+            let path = entry.expect("the entry is there").path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|end| end == "rs") {
                 found.push((
-                    path.strip_prefix(root()).unwrap().to_owned(),
-                    fs::read_to_string(&path).unwrap(),
+                    path.strip_prefix(root()).expect("it is below the root").to_owned(),
+                    fs::read_to_string(&path).expect("it is text"),
                 ));
             }
         }

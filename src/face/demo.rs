@@ -125,13 +125,13 @@ fn save() -> Value {
 /// Reads what landed from the server's own repository.
 fn proof(place: &Place, story: &mut Story<'_>, hash: &Hash, branch: &str) -> Result<()> {
     let server = Repository::open(&place.server_repository())?;
-    let store = server.store();
-    let landed = store.check_in(hash)?;
-    let receipt = store.receipt(hash)?.ok_or_else(|| unexpected("the server", "there is no receipt"))?;
-    let files = store.files(hash)?;
+    let held = server.store();
+    let landed = held.check_in(hash)?;
+    let receipt = held.receipt(hash)?.ok_or_else(|| unexpected("the server", "there is no receipt"))?;
+    let files = held.files(hash)?;
     let version = files.iter().find(|(path, _)| path.as_str() == "VERSION").map(|(_, file)| file.hash);
     let version = version.ok_or_else(|| unexpected("the server", "there is no file VERSION"))?;
-    let content = String::from_utf8_lossy(&store.content(&version)?).into_owned();
+    let content = String::from_utf8_lossy(&held.content(&version)?).into_owned();
     story.say("\nThe proof, from the server's repository:")?;
     story.say(&format!("   check-in  {hash}"))?;
     story.say(&format!("   branch    {}", landed.branch))?;
@@ -148,7 +148,7 @@ fn proof(place: &Place, story: &mut Story<'_>, hash: &Hash, branch: &str) -> Res
         && landed.comment.lines().count() == 4
         && content.trim() == "2.29"
         && files.len() == place.file_count()
-        && store.branch_tips(&crate::name::Branch::parse(branch)?)? == [*hash];
+        && held.branch_tips(&crate::name::Branch::parse(branch)?)? == [*hash];
     if right { Ok(()) } else { Err(unexpected("the server", "what landed is not what was saved")) }
 }
 

@@ -5,6 +5,7 @@
 //! between is `checkout`'s business ([`Checkout::recovered`](super::Checkout::recovered)).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::artifact::{Cherrypick, FileCard, Manifest, TagAction, TagCard, looks_like_artifact};
 use super::checkout::Checkout;
@@ -70,6 +71,7 @@ impl Checkout {
             let _ = self.abandon_intent(&hash);
             return Err(e);
         }
+        self.repository().store().remember(&hash, Arc::new(status.files.clone()));
         // It is stored, whatever keeps the checkout from moving; the next look at the checkout makes that good.
         if let Err(e) = self.follow(&hash, status) {
             tracing::warn!("check-in {hash} is stored, but the checkout has not moved to it yet: {e}");

@@ -3,15 +3,16 @@
 //! The database is Fossil's own (`.fslckout`), so plain `fossil` works in the same folder. OCX keeps a
 //! few tables of its own there, all named `ocx_...`, which Fossil leaves alone.
 
+mod database;
 mod position;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
+use database::var;
 use position::ManifestFiles;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::Connection;
 use sha1::{Digest, Sha1};
 
 use super::check_in::Merged;
@@ -23,8 +24,6 @@ use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath, User};
 
-/// The names that Fossil gives a checkout's database.
-const DATABASES: [&str; 2] = [".fslckout", "_FOSSIL_"];
 /// The most bytes of a file under `.fossil-settings`.
 const SETTING_MAX: u64 = 1 << 20;
 
@@ -109,6 +108,10 @@ impl Checkout {
             return Err(e);
         }
         let checkout = Self::at(&root)?;
+        checkout.state(|db| {
+            db.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
+            database::relax(db)
+        })?;
         if let Some(user) = user {
             checkout.set_var("default-user", user.as_str())?;
         }
@@ -123,14 +126,14 @@ impl Checkout {
         let dir =
             std::path::absolute(dir).map_err(|e| Error::io(format!("cannot find `{}`", dir.display()), e))?;
         let found = dir.ancestors().find_map(|folder| {
-            let name = DATABASES.iter().find(|name| is_database(&folder.join(name)))?;
+            let name = database::NAMES.iter().find(|name| database::is_there(&folder.join(name)))?;
             Some((folder, folder.join(name)))
         });
         let Some((root, database)) = found else {
             return Err(Error::new(Kind::NotFound, format!("`{}` is not in a checkout", dir.display()))
                 .hint("Open one with `ocx open REPOSITORY FOLDER`, or name its folder with -C."));
         };
-        let state = connect(&database)?;
+        let state = database::connect(&database)?;
         let file: String = var(&state, "repository")?.ok_or_else(|| no_parent(root))?;
         let repository = Repository::open(&root.join(file))?;
         let tree = Tree::open(root)?.keeping_out(repository.path());
@@ -169,7 +172,7 @@ impl Checkout {
     /// Whether the checkout is still there: it may have been closed or removed since.
     #[must_use]
     pub fn is_there(&self) -> bool {
-        is_database(&self.database)
+        database::is_there(&self.database)
     }
 
     /// A check-in that an earlier process stored without moving the checkout to it, which opening this
@@ -339,30 +342,6 @@ impl Checkout {
             Ok(db.execute("REPLACE INTO vvar(name,value) VALUES(?1,?2)", [name, value]).map(drop)?)
         })
     }
-}
-
-fn is_database(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() >= 1024)
-}
-
-fn connect(path: &Path) -> Result<Connection> {
-    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    db.busy_timeout(Duration::from_secs(5))?;
-    db.execute_batch("PRAGMA trusted_schema=0; PRAGMA foreign_keys=0")?;
-    let known: bool =
-        db.query_row("SELECT count(*)=2 FROM sqlite_schema WHERE name IN ('vvar','vfile')", [], |r| {
-            r.get(0)
-        })?;
-    if known {
-        return Ok(db);
-    }
-    Err(Error::new(Kind::Foreign, format!("`{}` is not the database of a checkout", path.display()))
-        .hint("Remove the file, or open the checkout anew."))
-}
-
-fn var(db: &Connection, name: &str) -> Result<Option<String>> {
-    let sql = "SELECT CAST(value AS TEXT) FROM vvar WHERE name=?1";
-    Ok(db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?)
 }
 
 fn not_utf8(path: &Path) -> Error {

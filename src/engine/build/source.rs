@@ -3,7 +3,7 @@
 use super::failure::{Failure, Result};
 use super::verify::{Fault, Pin, verify};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const STAGE: &str = "source";
 
@@ -25,11 +25,6 @@ impl Source {
             Ok(missing) => Ok(Self { origin, folder, missing }),
             Err(fault) => Err(explain(&fault, &origin, pin)),
         }
-    }
-
-    /// The tree's top.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// The path of the file `name`, which must be there: what is used of Fossil goes through here.

@@ -102,11 +102,11 @@ impl Agent {
         let object = arguments.as_object().cloned().unwrap_or_default();
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(object);
         let result = self.session.call_tool(params).await.map_err(|e| unexpected(tool, &e.to_string()))?;
-        let took = started.elapsed();
+        let ms = started.elapsed().as_secs_f64() * 1000.0;
         let answer = result
             .structured_content
             .ok_or_else(|| unexpected(tool, "the answer has no structured content"))?;
-        story.say(&format!("<- {:>6.1} ms  {}", took.as_secs_f64() * 1000.0, gist(&answer)))?;
+        story.say(&format!("<- {:>6.1} ms  {}", ms, gist(&answer)))?;
         Ok(answer)
     }
 }

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use super::super::status::{How, Status};
 use super::super::store::Files;
 use super::super::tree::{FileKind, Tree};
+use super::database::{durably, var};
 use super::{Checkout, Repository, SETTING_MAX};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TEMP_PREFIX, TreePath};
@@ -21,8 +22,14 @@ const UNSETTLED_S: i64 = 2;
 
 impl Checkout {
     /// Notes that the check-in `hash` is about to be stored, so that a later process can make good an end in between.
+    /// This is what must outlast a power failure: the rest can be made again from it.
     pub(in crate::repo) fn intend(&self, hash: &Hash) -> Result<()> {
-        self.set_var(&intent(hash), "")
+        self.state(|db| {
+            durably(db, |db| {
+                let sql = "REPLACE INTO vvar(name,value) VALUES(?1,'')";
+                Ok(db.execute(sql, [intent(hash)]).map(drop)?)
+            })
+        })
     }
 
     /// Takes back the note that the check-in `hash` would be stored.
@@ -32,9 +39,8 @@ impl Checkout {
 
     /// Moves the checkout to a check-in that holds just the files of `status`.
     pub(in crate::repo) fn follow(&self, hash: &Hash, status: &Status) -> Result<()> {
-        let changed: BTreeSet<&TreePath> =
-            status.changes.iter().map(|c| &c.path).chain(status.renamed.keys()).collect();
-        self.stand_on(hash, &status.files, |path| changed.contains(path))?;
+        let changed = status.changes.iter().map(|c| &c.path).chain(status.renamed.keys()).collect();
+        self.stand_on(hash, &status.files, Some(changed))?;
         self.write_manifest(hash)
     }
 
@@ -56,39 +62,34 @@ impl Checkout {
                 self.abandon_intent(&hash)?;
                 continue;
             }
-            self.stand_on(&hash, &*store.files(&hash)?, |_| true)?;
+            self.stand_on(&hash, &*store.files(&hash)?, None)?;
             self.write_manifest(&hash)?;
             return Ok(Some(hash));
         }
         Ok(None)
     }
 
-    /// Writes Fossil's view of the checkout: it stands on `hash` with `files`, of which those that
-    /// `changed` names have other rows than before.
-    fn stand_on(&self, hash: &Hash, files: &Files, changed: impl Fn(&TreePath) -> bool) -> Result<()> {
+    /// Writes Fossil's view of the checkout: it stands on `hash` with `files`. Where `changed` is known, only those paths
+    /// have other rows than before.
+    fn stand_on(&self, hash: &Hash, files: &Files, changed: Option<BTreeSet<&TreePath>>) -> Result<()> {
         let store = self.repository.store();
         let missing = || Error::new(Kind::Corrupt, format!("check-in `{}` is not whole", hash.short()));
         let vid = store.rid(hash)?.ok_or_else(missing)?;
-        let renumbered = self.is_renumbered()?;
+        let changed = if self.is_renumbered()? { None } else { changed };
         let fingerprint = store.fingerprint(None)?;
         self.state(|db| {
             let done = db.unchecked_transaction()?;
-            done.execute_batch("DELETE FROM vmerge")?;
-            let names: Vec<String> = {
-                let mut query = done.prepare("SELECT pathname FROM vfile")?;
-                query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
-            };
-            for name in &names {
-                if TreePath::parse_stored(name).is_ok_and(|path| !files.contains_key(&path)) {
-                    done.execute("DELETE FROM vfile WHERE pathname=?1", [name])?;
-                }
+            done.execute_batch("DELETE FROM vmerge; DELETE FROM vfile WHERE rid=0")?;
+            for name in gone(&done, files, changed.as_ref())? {
+                done.execute("DELETE FROM vfile WHERE pathname=?1", [name])?;
             }
             done.execute(
                 "UPDATE vfile SET vid=?1, mrid=rid, mhash=NULL, chnged=0, deleted=0, origname=NULL
                  WHERE vid!=?1 OR chnged OR deleted OR origname IS NOT NULL",
                 [vid],
             )?;
-            for (path, file) in files.iter().filter(|(path, _)| renumbered || changed(path)) {
+            let is_changed = |path: &TreePath| changed.as_ref().is_none_or(|changed| changed.contains(path));
+            for (path, file) in files.iter().filter(|(path, _)| is_changed(path)) {
                 let rid = store.rid(&file.hash)?.ok_or_else(missing)?;
                 let mtime = self.tree.stat(path).map_or(0, |entry| settled(entry.mtime_ns));
                 done.prepare_cached(
@@ -122,7 +123,7 @@ impl Checkout {
     /// Whether the repository was replaced by a clone, so that the row numbers in the checkout's database
     /// mean other artifacts; Fossil numbers them anew when it sees that.
     fn is_renumbered(&self) -> Result<bool> {
-        let Some(known) = self.state(|db| super::var(db, "fingerprint"))? else { return Ok(false) };
+        let Some(known) = self.state(|db| var(db, "fingerprint"))? else { return Ok(false) };
         let rcvid = known.split('/').next().and_then(|n| n.parse().ok());
         Ok(rcvid.is_none() || self.repository.store().fingerprint(rcvid)? != Some(known))
     }
@@ -132,7 +133,7 @@ impl Checkout {
     /// would undo it.
     pub(super) fn tell_fossil(&self, status: &Status) -> Result<()> {
         self.state(|db| {
-            let vid: i64 = super::var(db, "checkout")?.and_then(|v| v.parse().ok()).unwrap_or(0);
+            let vid: i64 = var(db, "checkout")?.and_then(|v| v.parse().ok()).unwrap_or(0);
             let done = db.unchecked_transaction()?;
             for (new, old) in &status.renamed {
                 done.execute(
@@ -208,6 +209,18 @@ impl Checkout {
         }
         Ok(())
     }
+}
+
+/// The paths among `changed`, or else among all that Fossil's table has, that are not in `files`.
+fn gone(db: &Connection, files: &Files, changed: Option<&BTreeSet<&TreePath>>) -> Result<Vec<String>> {
+    if let Some(changed) = changed {
+        let gone = changed.iter().filter(|path| !files.contains_key(**path));
+        return Ok(gone.map(ToString::to_string).collect());
+    }
+    let mut query = db.prepare("SELECT pathname FROM vfile")?;
+    let names = query.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let is_gone = |name: &String| TreePath::parse_stored(name).is_ok_and(|path| !files.contains_key(&path));
+    Ok(names.into_iter().filter(is_gone).collect())
 }
 
 /// The variable that notes an intended check-in.

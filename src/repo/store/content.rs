@@ -30,28 +30,27 @@ pub struct FileEntry {
     pub kind: FileKind,
 }
 
-/// A check-in's manifest, with its file list once that was asked for.
-type Cached = (Hash, Arc<Manifest>, Option<Arc<Files>>);
-
-/// The manifests read last; the newest stands last.
+/// What is at hand of one check-in.
 #[derive(Default)]
-pub(super) struct Cache(Vec<Cached>);
+struct Cached {
+    manifest: Option<Arc<Manifest>>,
+    files: Option<Arc<Files>>,
+}
+
+/// The check-ins read last; the newest stands last.
+#[derive(Default)]
+pub(super) struct Cache(Vec<(Hash, Cached)>);
 
 impl Cache {
-    fn find(&mut self, hash: &Hash) -> Option<&mut Cached> {
-        let at = self.0.iter().position(|(known, ..)| known == hash)?;
-        let entry = self.0.remove(at);
-        self.0.push(entry);
-        self.0.last_mut()
-    }
-
-    fn keep(&mut self, hash: Hash, manifest: Arc<Manifest>) {
-        if self.find(&hash).is_none() {
-            if self.0.len() == CACHED {
-                self.0.remove(0);
-            }
-            self.0.push((hash, manifest, None));
+    /// The place of a check-in, made where there is none.
+    fn of(&mut self, hash: &Hash) -> &mut Cached {
+        let at = self.0.iter().position(|(known, _)| known == hash);
+        let entry = at.map_or_else(|| (*hash, Cached::default()), |at| self.0.remove(at));
+        if self.0.len() == CACHED {
+            self.0.remove(0);
         }
+        self.0.push(entry);
+        &mut self.0.last_mut().expect("an entry was pushed").1
     }
 }
 
@@ -112,13 +111,13 @@ impl Store {
     /// As [`content`](Self::content) and [`Manifest::parse`]; [`Kind::Invalid`] when the artifact is no
     /// check-in.
     pub fn manifest(&self, hash: &Hash) -> Result<Arc<Manifest>> {
-        if let Some((_, manifest, _)) = self.cache().find(hash) {
+        if let Some(manifest) = &self.cache().of(hash).manifest {
             return Ok(Arc::clone(manifest));
         }
         let manifest = Manifest::parse(&self.content(hash)?)
             .map_err(|e| Error::new(e.kind(), format!("artifact `{}`: {e}", hash.short())).caused_by(e))?;
         let manifest = Arc::new(manifest);
-        self.cache().keep(*hash, Arc::clone(&manifest));
+        self.cache().of(hash).manifest = Some(Arc::clone(&manifest));
         Ok(manifest)
     }
 
@@ -127,7 +126,7 @@ impl Store {
     /// # Errors
     /// As [`manifest`](Self::manifest); [`Kind::Invalid`] when a file's name could leave the tree.
     pub fn files(&self, hash: &Hash) -> Result<Arc<Files>> {
-        if let Some((_, _, Some(files))) = self.cache().find(hash) {
+        if let Some(files) = &self.cache().of(hash).files {
             return Ok(Arc::clone(files));
         }
         let manifest = self.manifest(hash)?;
@@ -142,10 +141,13 @@ impl Store {
         }
         amend(&mut files, &manifest.files)?;
         let files = Arc::new(files);
-        if let Some((_, _, place)) = self.cache().find(hash) {
-            *place = Some(Arc::clone(&files));
-        }
+        self.remember(hash, Arc::clone(&files));
         Ok(files)
+    }
+
+    /// Keeps the files of a check-in that was just made of them, so that they are not read back.
+    pub(in crate::repo) fn remember(&self, hash: &Hash, files: Arc<Files>) {
+        self.cache().of(hash).files = Some(files);
     }
 
     fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {

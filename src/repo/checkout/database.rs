@@ -1,0 +1,58 @@
+//! The database of a checkout: Fossil's `.fslckout`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use crate::error::{Error, Kind, Result};
+
+/// The names that Fossil gives it.
+pub(super) const NAMES: [&str; 2] = [".fslckout", "_FOSSIL_"];
+
+/// Whether there is one at `path`.
+pub(super) fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() >= 1024)
+}
+
+/// Runs `act` so that what it writes outlasts a power failure.
+pub(super) fn durably<T>(db: &Connection, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    db.execute_batch("PRAGMA synchronous=FULL")?;
+    let done = act(db);
+    relax(db)?;
+    done
+}
+
+/// With a write-ahead log, a power failure may undo the last writes to a checkout's database, but cannot damage it: they can
+/// all be made again. With a rollback journal, each write is waited for.
+pub(super) fn relax(db: &Connection) -> Result<()> {
+    let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    Ok(db.execute_batch(if mode == "wal" {
+        "PRAGMA synchronous=NORMAL"
+    } else {
+        "PRAGMA synchronous=FULL"
+    })?)
+}
+
+/// Opens the database at `path`.
+pub(super) fn connect(path: &Path) -> Result<Connection> {
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    db.busy_timeout(Duration::from_secs(5))?;
+    db.execute_batch("PRAGMA trusted_schema=0; PRAGMA foreign_keys=0")?;
+    let known: bool =
+        db.query_row("SELECT count(*)=2 FROM sqlite_schema WHERE name IN ('vvar','vfile')", [], |r| {
+            r.get(0)
+        })?;
+    if known {
+        relax(&db)?;
+        return Ok(db);
+    }
+    Err(Error::new(Kind::Foreign, format!("`{}` is not the database of a checkout", path.display()))
+        .hint("Remove the file, or open the checkout anew."))
+}
+
+/// A variable of the checkout.
+pub(super) fn var(db: &Connection, name: &str) -> Result<Option<String>> {
+    let sql = "SELECT CAST(value AS TEXT) FROM vvar WHERE name=?1";
+    Ok(db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?)
+}
