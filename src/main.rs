@@ -41,6 +41,7 @@ fn run(args: Vec<OsString>) -> Ended {
         err: &mut io::stderr(),
         out_is_terminal,
         login: std::env::var("USER").ok(),
+        password: password(),
     };
     cli::run(args, &mut terminal)
 }
@@ -51,7 +52,16 @@ fn serve(folder: PathBuf) -> Result<()> {
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(refused)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(refused)?;
     rustix::stdio::dup2_stdout(io::stderr()).map_err(|e| refused(e.into()))?;
-    mcp::serve(Session::at(folder), File::from(input), File::from(output))
+    mcp::serve(
+        Session::at(folder).with_password(password().as_deref()),
+        File::from(input),
+        File::from(output),
+    )
+}
+
+/// The password for the server comes by the environment: an argument would show in the list of processes.
+fn password() -> Option<String> {
+    std::env::var("OCX_PASSWORD").ok().filter(|p| !p.is_empty())
 }
 
 fn finish(done: Result<()>) -> ExitCode {

@@ -2,86 +2,12 @@
 
 mod fixture;
 
-use std::net::TcpListener;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-
 use ocx::run::Leash;
 use ocx::tool::{Session, Watch};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use fixture::{Fixture, OCX, four};
-
-/// A plain Fossil server of a fixture's repository, and a clone of it that `agent` works in.
-struct Served {
-    server_side: Fixture,
-    port: u16,
-    server: Option<Child>,
-    session: Session,
-}
-
-const CAPABILITIES: &str = "gio";
-
-impl Served {
-    fn new() -> Self {
-        let f = Fixture::with(&[("a.txt", b"a\n")]);
-        f.fossil(&["user", "new", "agent", "agent", "s3cret"]);
-        f.fossil(&["user", "capabilities", "agent", CAPABILITIES]);
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
-        let session = Session::with_leash(f.folder().join("work"), Leash::at(OCX));
-        let mut served = Self { server_side: f, port, server: None, session };
-        served.start();
-        let url = format!("http://agent:s3cret@127.0.0.1:{port}/");
-        let f = &served.server_side;
-        f.ocx(f.folder(), &["clone", &url, "clone.fossil", "--keep-password"]);
-        f.ocx(f.folder(), &["open", "clone.fossil", "work", "--user", "agent"]);
-        served
-    }
-
-    fn start(&mut self) {
-        let f = &self.server_side;
-        let port = self.port.to_string();
-        let mut command = f.command("fossil", f.folder());
-        command.args(["server", "r.fossil", "--localhost", "--port", &port]);
-        self.server = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a server"));
-        let started = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(10), "the server listens");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn stop(&mut self) {
-        if let Some(mut server) = self.server.take() {
-            let _ = server.kill();
-            let _ = server.wait();
-        }
-    }
-
-    fn call(&self, tool: &str, input: Value) -> Value {
-        ocx::tool::call(&self.session, tool, input, &Watch::default()).into_json()
-    }
-
-    fn edit(&self, old: &str, new: &str) {
-        let answer = self.call("ocx_edit", json!({"path": "a.txt", "old": old, "new": new}));
-        assert_eq!(answer["ok"], true, "{answer:#}");
-    }
-
-    /// The check-ins by `agent` that the server's own repository holds.
-    fn on_server(&self) -> Vec<(String, String)> {
-        let db = rusqlite::Connection::open(self.server_side.repository()).expect("a repository");
-        let sql = "SELECT uuid, comment FROM event JOIN blob ON rid=objid WHERE type='ci' AND user='agent' ORDER BY mtime";
-        let mut rows = db.prepare(sql).expect("a query");
-        let rows = rows.query_map([], |r| Ok((r.get(0)?, r.get(1)?))).expect("rows");
-        rows.collect::<Result<_, _>>().expect("rows")
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
+use fixture::served::Served;
+use fixture::{OCX, four};
 
 #[test]
 fn a_save_lands_on_the_server() {
@@ -174,7 +100,7 @@ fn c07_a_check_in_that_another_clone_pushed_is_seen_before_it_is_forked() {
     let branch = first["result"]["branch"].as_str().expect("a branch");
     let f = &s.server_side;
     let url = format!("http://agent:s3cret@127.0.0.1:{}/", s.port);
-    f.ocx(f.folder(), &["clone", &url, "other.fossil", "--keep-password"]);
+    f.ocx(f.folder(), &["clone", &url, "other.fossil", "--save-password"]);
     f.ocx(f.folder(), &["open", "other.fossil", "other", branch, "--user", "agent"]);
     let other = Session::with_leash(f.folder().join("other"), Leash::at(OCX));
     s.edit("b", "c");

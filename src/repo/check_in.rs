@@ -76,6 +76,8 @@ impl Checkout {
         if let Err(e) = self.follow(&hash, status) {
             tracing::warn!("check-in {hash} is stored, but the checkout has not moved to it yet: {e}");
         }
+        // What was looked at is a matter of speed only.
+        let _ = self.remember();
         Ok(CheckedIn { hash, branch: draft.branch, time: draft.manifest.date })
     }
 }

@@ -19,6 +19,7 @@ use super::check_in::Merged;
 use super::ignore::Ignore;
 use super::repository::Repository;
 use super::status::{StatCache, no_parent};
+use super::store::{FileId, file_id};
 use super::tree::Tree;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
@@ -46,6 +47,7 @@ const SETTING_MAX: u64 = 1 << 20;
 pub struct Checkout {
     root: PathBuf,
     database: PathBuf,
+    file: Option<FileId>,
     tree: Tree,
     repository: Repository,
     state: Mutex<Connection>,
@@ -115,6 +117,7 @@ impl Checkout {
         if let Some(user) = user {
             checkout.set_var("default-user", user.as_str())?;
         }
+        checkout.keep_id()?;
         Ok(checkout)
     }
 
@@ -140,6 +143,7 @@ impl Checkout {
         let tree = ManifestFiles::of(&repository, &tree)?.left_out_of(tree)?;
         let mut checkout = Self {
             root: root.to_owned(),
+            file: file_id(&database),
             database,
             tree,
             repository,
@@ -169,10 +173,13 @@ impl Checkout {
         &self.repository
     }
 
-    /// Whether the checkout is still there: it may have been closed or removed since.
+    /// Whether the checkout that was opened is still there, and its repository: each may have been closed, moved or
+    /// made anew since.
     #[must_use]
     pub fn is_there(&self) -> bool {
         database::is_there(&self.database)
+            && file_id(&self.database) == self.file
+            && self.repository.store().is_there()
     }
 
     /// A check-in that an earlier process stored without moving the checkout to it, which opening this
@@ -220,15 +227,20 @@ impl Checkout {
     /// Eight hex digits that tell this checkout from others, and stay the same for it.
     ///
     /// # Errors
-    /// [`Kind::Busy`], [`Kind::DiskFull`].
+    /// [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn id(&self) -> Result<String> {
-        self.state(|db| {
-            db.execute(
-                "INSERT OR IGNORE INTO vvar(name,value) VALUES('ocx-id', lower(hex(randomblob(4))))",
-                [],
-            )?;
-            var(db, "ocx-id")?.ok_or_else(|| no_parent(&self.root))
-        })
+        match self.state(|db| var(db, "ocx-id"))? {
+            Some(id) => Ok(id),
+            None => database::id(&self.database),
+        }
+    }
+
+    /// Writes the id down, where that was not done yet.
+    pub(super) fn keep_id(&self) -> Result<()> {
+        if self.state(|db| var(db, "ocx-id"))?.is_some() {
+            return Ok(());
+        }
+        self.set_var("ocx-id", &database::id(&self.database)?)
     }
 
     /// The ignore rules: those in the tree, else those of the repository.

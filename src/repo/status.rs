@@ -92,7 +92,8 @@ impl Status {
 }
 
 impl Checkout {
-    /// Compares the files with the parent check-in, by content.
+    /// Compares the files with the parent check-in, by content. It writes nothing: what it learns is
+    /// written by [`remember`](Self::remember).
     ///
     /// # Errors
     /// [`Kind::NotFound`] when the checkout or its check-in is gone, [`Kind::Io`] for a file that cannot be read,
@@ -113,6 +114,17 @@ impl Checkout {
             .into_iter()
             .filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
         Ok(Status { parent, changes, ignored: walk.ignored, refused, renamed: renamed.collect(), files })
+    }
+
+    /// Writes down what looking at the files has shown, so that the next process need not read them again, and the
+    /// checkout's [`id`](Self::id).
+    ///
+    /// # Errors
+    /// [`Kind::Busy`], [`Kind::DiskFull`]; then only time is lost.
+    pub fn remember(&self) -> Result<()> {
+        self.keep_id()?;
+        let mut cache = self.stat_cache();
+        self.state(|db| cache.write(db))
     }
 
     /// Leaves out what the repository's settings or sizes forbid, naming it in `refused`.
@@ -184,7 +196,7 @@ impl Checkout {
         for (entry, hash) in &fresh {
             files.insert(entry.path.clone(), FileEntry { hash: *hash, kind: entry.kind });
         }
-        self.state(|db| cache.keep(db, &fresh, started_ns))?;
+        cache.keep(&fresh, started_ns);
         Ok(files)
     }
 
@@ -267,6 +279,8 @@ fn in_two_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
 pub(super) struct StatCache {
     loaded: bool,
     seen: HashMap<TreePath, (Stamp, Hash)>,
+    /// Which of them are not written down yet.
+    unwritten: BTreeSet<TreePath>,
 }
 
 /// What must be the same for a file to be the same.
@@ -297,10 +311,11 @@ impl StatCache {
         if self.loaded {
             return Ok(());
         }
-        db.execute_batch(
-            "CREATE TABLE IF NOT EXISTS ocx_stat(path TEXT PRIMARY KEY, size INT, mtime_ns INT, ctime_ns INT,
-               inode INT, is_link INT, hash TEXT) WITHOUT ROWID",
-        )?;
+        self.loaded = true;
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE name='ocx_stat'";
+        if db.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0 {
+            return Ok(());
+        }
         let mut query =
             db.prepare("SELECT path, size, mtime_ns, ctime_ns, inode, is_link, hash FROM ocx_stat")?;
         let mut rows = query.query([])?;
@@ -316,7 +331,6 @@ impl StatCache {
             };
             self.seen.insert(path, (stamp, hash));
         }
-        self.loaded = true;
         Ok(())
     }
 
@@ -326,18 +340,29 @@ impl StatCache {
     }
 
     /// Keeps the hashes of files that cannot have changed unseen since they were read, after `started_ns`.
-    fn keep(&mut self, db: &Connection, fresh: &[(&Entry, Hash)], started_ns: i64) -> Result<()> {
+    fn keep(&mut self, fresh: &[(&Entry, Hash)], started_ns: i64) {
         let settled = |e: &Entry| e.mtime_ns.max(e.ctime_ns) + CLOCK_STEP_NS < started_ns;
-        let keep: Vec<_> = fresh.iter().filter(|(entry, _)| settled(entry)).collect();
-        if keep.is_empty() {
+        for (entry, hash) in fresh.iter().filter(|(entry, _)| settled(entry)) {
+            self.seen.insert(entry.path.clone(), (Stamp::of(entry), *hash));
+            self.unwritten.insert(entry.path.clone());
+        }
+    }
+
+    /// Writes down what is not written yet.
+    fn write(&mut self, db: &Connection) -> Result<()> {
+        if self.unwritten.is_empty() {
             return Ok(());
         }
         let done = db.unchecked_transaction()?;
+        done.execute_batch(
+            "CREATE TABLE IF NOT EXISTS ocx_stat(path TEXT PRIMARY KEY, size INT, mtime_ns INT, ctime_ns INT,
+               inode INT, is_link INT, hash TEXT) WITHOUT ROWID",
+        )?;
         let mut put = done.prepare("REPLACE INTO ocx_stat VALUES(?1,?2,?3,?4,?5,?6,?7)")?;
-        for (entry, hash) in keep {
-            let stamp = Stamp::of(entry);
+        for path in &self.unwritten {
+            let Some((stamp, hash)) = self.seen.get(path) else { continue };
             put.execute(params![
-                entry.path.as_str(),
+                path.as_str(),
                 stamp.size.cast_signed(),
                 stamp.mtime_ns,
                 stamp.ctime_ns,
@@ -345,10 +370,10 @@ impl StatCache {
                 stamp.is_link,
                 hash.as_str()
             ])?;
-            self.seen.insert(entry.path.clone(), (stamp, *hash));
         }
         drop(put);
         done.commit()?;
+        self.unwritten.clear();
         Ok(())
     }
 }

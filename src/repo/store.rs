@@ -10,6 +10,7 @@ mod names;
 mod rows;
 mod user;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -45,6 +46,7 @@ const TABLES: [&str; 14] = [
 /// ```
 pub struct Store {
     path: PathBuf,
+    file: Option<FileId>,
     db: Mutex<Connection>,
     manifests: Mutex<content::Cache>,
 }
@@ -70,9 +72,16 @@ impl Store {
         }
         let db = connect(path).map_err(|e| cannot_read(path, e))?;
         check_kind(&db, path)?;
-        let store = Self { path: path.to_owned(), db: Mutex::new(db), manifests: Mutex::default() };
+        let file = Some((meta.dev(), meta.ino()));
+        let store = Self { path: path.to_owned(), file, db: Mutex::new(db), manifests: Mutex::default() };
         store.project_code()?;
         Ok(store)
+    }
+
+    /// Whether the file that was opened still stands at its path: it may have been moved, removed or replaced since.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        file_id(&self.path) == self.file
     }
 
     /// The repository file.
@@ -165,6 +174,14 @@ impl Store {
 
 /// Opens a connection that cannot write. A write-ahead log or a hot journal may need a connection that
 /// could: then one that may, with writing switched off.
+/// By what a file is told from another of the same name: its device and its number there.
+pub(super) type FileId = (u64, u64);
+
+/// The file that stands at `path` now, if one does.
+pub(super) fn file_id(path: &Path) -> Option<FileId> {
+    std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let base = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
     let open = |mode| {

@@ -57,8 +57,8 @@ pub fn check_parent(parent: &CheckInInfo, user: &User, saved: &[Saved], now: f64
             let what =
                 format!("`{}` has a newer check-in than {short}, so a save would fork it", parent.branch);
             return Err(Error::new(Kind::WouldFork, what).hint(
-                "Your files are as they were. Bring the checkout to the newest check-in (`ocx fossil update`), then \
-                 test and save again.",
+                "Your files are as they were. Bring the checkout to the newest check-in (`ocx update`), then test \
+                 and save again.",
             ));
         }
     }

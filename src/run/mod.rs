@@ -41,4 +41,4 @@ pub use report::{Progress, TestReport, TestResult};
 pub use save::{Ready, Saving, TestChange, Untested, settings_changed};
 pub use snapshot::{Change, How, Snapshot};
 pub use span::Span;
-pub use workspace::{Run, Standing};
+pub use workspace::{Run, Standing, set_objective};

@@ -74,12 +74,14 @@ impl Run {
     /// # Errors
     /// `Unchanged` when there is nothing to save or send; `Untested`, `Closed`, `WouldFork`, `Refused`, `Invalid`:
     /// whatever forbids the save, naming it. Nothing is changed.
-    pub fn saving(&self, user: &User) -> Result<Saving> {
+    pub fn saving(&self, user: &User, cancel: &CancellationToken) -> Result<Saving> {
         let checkout = self.checkout();
+        // Between the storing of another save and the moving of the checkout to it, all looks like a fork.
+        let _lock = Lock::take(checkout.root(), cancel)?;
         let status = checkout.status()?;
         if status.changes.is_empty() && status.refused.is_empty() {
             let unsent = self.unsent()?;
-            if !unsent.is_empty() && checkout.repository().remote()?.is_some() {
+            if !unsent.is_empty() && self.remote()?.is_some() {
                 return Ok(Saving::Send(unsent));
             }
             let ignored = if status.ignored.is_empty() { "" } else { "; ignored files don't count" };
@@ -114,7 +116,7 @@ impl Run {
     pub fn catch_up(&self, ready: &Ready) -> bool {
         let repository = self.checkout().repository();
         ready.continues()
-            && repository.remote().ok().flatten().is_some_and(|remote| repository.pull(&remote).is_ok())
+            && self.remote().ok().flatten().is_some_and(|remote| repository.pull(&remote).is_ok())
     }
 
     /// Makes the check-in. The journal knows of it before it is there, so that a crash in between is seen.
@@ -163,7 +165,8 @@ impl Run {
     /// As [`push`](crate::repo::Repository::push): what is saved stays saved.
     pub fn send(&self) -> Result<Option<Outcome>> {
         let repository = self.checkout().repository();
-        let Some(remote) = repository.remote()? else { return Ok(None) };
+        let Some(remote) = self.remote()? else { return Ok(None) };
+        self.settle()?;
         let unsent = self.unsent()?;
         let outcome = repository.push(&remote)?;
         self.state(|db| Journal::new(db).sent(&unsent))?;
@@ -197,6 +200,15 @@ impl Run {
             }
         }
         Ok(None)
+    }
+
+    /// Notes what an ended process has left, unless one is at work on it now.
+    fn settle(&self) -> Result<()> {
+        if self.state(|db| Journal::new(db).begun())?.is_none() {
+            return Ok(());
+        }
+        let _lock = Lock::take(self.checkout().root(), &CancellationToken::new())?;
+        self.adopt()
     }
 
     /// Notes what [`cut_short`](Self::cut_short) finds.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::branch::working_branch;
 use super::job::{Ask, Ground, Jobs, Which};
@@ -11,16 +11,24 @@ use super::report::TestReport;
 use super::{DECLARED_FILE, Declared, Leash, Snapshot, evidence, log};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, TreePath};
+use crate::repo::remote::Password;
 use crate::repo::tree::FileKind;
-use crate::repo::{Checkout, Status};
+use crate::repo::{Checkout, Remote, Status};
 
 /// The largest `ocx-tests.json` that is read, in bytes.
 const DECLARED_BYTES_MAX: u64 = 1 << 20;
+
+/// The longest objective, in bytes.
+const OBJECTIVE_BYTES_MAX: usize = 4_000;
+
+/// Under which name the checkout's database keeps the objective.
+const OBJECTIVE: &str = "ocx-objective";
 
 /// A run's workspace.
 pub struct Run {
     checkout: Arc<Checkout>,
     jobs: Jobs<Checkout>,
+    password: Option<Password>,
 }
 
 /// How a declared test stands for the files as they are.
@@ -72,7 +80,27 @@ impl Run {
     #[must_use]
     pub fn open(checkout: Checkout, leash: Leash) -> Self {
         let checkout = Arc::new(checkout);
-        Self { jobs: Jobs::new(Arc::clone(&checkout), leash), checkout }
+        Self { jobs: Jobs::new(Arc::clone(&checkout), leash), checkout, password: None }
+    }
+
+    /// The same with the password for the server, where the repository keeps none.
+    #[must_use]
+    pub fn with_password(self, password: Option<Password>) -> Self {
+        Self { password, ..self }
+    }
+
+    /// The server that saves are sent to, and the login there.
+    ///
+    /// # Errors
+    /// As [`remote`](crate::repo::Repository::remote).
+    pub fn remote(&self) -> Result<Option<Remote>> {
+        let Some(remote) = self.checkout.repository().remote()? else { return Ok(None) };
+        Ok(Some(match (remote.user().cloned(), &self.password) {
+            (Some(user), Some(password)) if remote.password().is_none() => {
+                remote.with_login(user, password.clone())
+            }
+            _ => remote,
+        }))
     }
 
     /// The checkout.
@@ -87,8 +115,8 @@ impl Run {
     /// Those of reading the checkout's database.
     pub fn objective(&self) -> Result<Option<String>> {
         self.state(|state| {
-            let sql = "SELECT value FROM vvar WHERE name='ocx-objective'";
-            Ok(rusqlite::OptionalExtension::optional(state.query_row(sql, [], |r| r.get(0)))?)
+            let sql = "SELECT value FROM vvar WHERE name=?1";
+            Ok(state.query_row(sql, [OBJECTIVE], |r| r.get(0)).optional()?)
         })
     }
 
@@ -184,6 +212,23 @@ impl Run {
     pub(super) fn state<T>(&self, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         Checkout::state(&self.checkout, act)
     }
+}
+
+/// Says what the work in a checkout is for.
+///
+/// # Errors
+/// `Invalid` when it is empty or longer than 4,000 bytes, and those of writing the checkout's database.
+pub fn set_objective(checkout: &Checkout, objective: &str) -> Result<()> {
+    let objective = objective.trim();
+    if objective.is_empty() || objective.len() > OBJECTIVE_BYTES_MAX {
+        let what = format!("an objective of {} bytes", objective.len());
+        return Err(Error::new(Kind::Invalid, what)
+            .hint(format!("Say what the work is for, in 1 to {OBJECTIVE_BYTES_MAX} bytes.")));
+    }
+    checkout.state(|state| {
+        state.execute("REPLACE INTO vvar(name, value) VALUES(?1, ?2)", [OBJECTIVE, objective])?;
+        Ok(())
+    })
 }
 
 fn declared_path() -> Result<TreePath> {

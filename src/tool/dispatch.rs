@@ -54,8 +54,15 @@ fn steps(session: &Session, tool: &dyn Tool, input: Value, watch: &Watch) -> Res
         let (log, known) = tool.plan(&call, &input)?.told();
         return Ok((log, Ok(known)));
     }
+    let done = perform(tool, &call, &input);
+    // What was looked at is a matter of speed only, and nothing that a call could fail for.
+    let _ = call.run().checkout().remember();
+    done
+}
+
+fn perform(tool: &dyn Tool, call: &Call<'_>, input: &Input) -> Result<Logged, Stop> {
     let turn = tool.writes().then(|| call.turn());
-    let plan = tool.plan(&call, &input)?;
+    let plan = tool.plan(call, input)?;
     Ok(plan.perform(&Permit::new(turn)))
 }
 

@@ -74,7 +74,7 @@ impl Tool for Edit {
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
         let (old, new) = (input.required("old")?, input.required("new")?);
-        let path = TreePath::parse(input.required("path")?)?;
+        let path = path(call, input.required("path")?)?;
         let before = if old.is_empty() { call.read_if_there(&path)? } else { Some(call.read_file(&path)?) };
         unchanged_since(&path, before.as_deref(), input.text("file_hash"))?;
         let content = before.as_deref().unwrap_or_default();
@@ -95,6 +95,14 @@ impl Tool for Edit {
             Ok(result)
         }))
     }
+}
+
+/// A path that a new file may have, or that a tracked one has had from of old.
+fn path(call: &Call<'_>, text: &str) -> Result<TreePath, Stop> {
+    TreePath::parse(text).or_else(|refused| {
+        let stored = TreePath::parse_stored(text)?;
+        if call.tracked()?.contains_key(&stored) { Ok(stored) } else { Err(refused.into()) }
+    })
 }
 
 /// Refuses when the caller has seen another content than there is.

@@ -155,7 +155,9 @@ pub(super) fn not_there<'a>(
     let near = || super::suggest::nearest(path.as_str(), there.clone().map(TreePath::as_str));
     let Some(meant) = same_name().map(TreePath::as_str).or_else(near) else {
         let text = path.file_name();
-        return Stop::from(error).next("ocx_find", json!({"text": text}));
+        let plain = !text.chars().any(char::is_control);
+        let stop = Stop::from(error);
+        return if plain { stop.next("ocx_find", json!({"text": text})) } else { stop };
     };
     let hint = format!(
         "Did you mean `{}`? ocx_find looks for text in all files.",

@@ -59,7 +59,7 @@ impl Tool for Save {
             "title": part("title")?, "intent": part("intent")?,
             "expression": part("expression")?, "demonstrates": part("demonstrates")?,
         });
-        let saving = call.run().saving(call.user()).map_err(explained)?;
+        let saving = call.run().saving(call.user(), call.watch().token()).map_err(explained)?;
         let remote = call.run().checkout().repository().remote()?.is_some();
         let mut log = vec![Operation::reads("read_status")];
         let known = match &saving {

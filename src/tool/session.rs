@@ -12,6 +12,7 @@ use super::watch::Watch;
 use crate::error::{Error, Kind, Result};
 use crate::name::{TreePath, User};
 use crate::repo::Checkout;
+use crate::repo::remote::Password;
 use crate::repo::store::{Files, Store};
 use crate::repo::tree::{Found, Search, Tree};
 use crate::run::{Leash, Run};
@@ -20,6 +21,7 @@ use crate::run::{Leash, Run};
 pub struct Session {
     folder: PathBuf,
     leash: Leash,
+    password: Option<Password>,
     run: Mutex<Option<Arc<Run>>>,
     /// Held by the one call that writes in the checkout.
     writing: Mutex<()>,
@@ -36,7 +38,19 @@ impl Session {
     /// As [`at`](Self::at), for a host that is another program.
     #[must_use]
     pub fn with_leash(folder: impl Into<PathBuf>, leash: Leash) -> Self {
-        Self { folder: folder.into(), leash, run: Mutex::default(), writing: Mutex::default() }
+        Self {
+            folder: folder.into(),
+            leash,
+            password: None,
+            run: Mutex::default(),
+            writing: Mutex::default(),
+        }
+    }
+
+    /// The same with the password for the server, used where the repository keeps none. It is written nowhere.
+    #[must_use]
+    pub fn with_password(self, password: Option<&str>) -> Self {
+        Self { password: password.and_then(|p| Password::parse(p).ok()), ..self }
     }
 
     /// The run of the checkout; opened again when the checkout was closed or replaced meanwhile.
@@ -46,7 +60,7 @@ impl Session {
             return Ok(Arc::clone(open));
         }
         let checkout = Checkout::at(&self.folder).map_err(|e| self.no_checkout(e))?;
-        let opened = Arc::new(Run::open(checkout, self.leash.clone()));
+        let opened = Arc::new(Run::open(checkout, self.leash.clone()).with_password(self.password.clone()));
         *run = Some(Arc::clone(&opened));
         Ok(opened)
     }

@@ -5,16 +5,6 @@ use serde_json::json;
 use crate::fixture::Fixture;
 
 #[test]
-fn t20_text_is_literal_whatever_it_looks_like() {
-    let f = Fixture::with(&[("a.txt", b"--pre=/bin/sh\n-v\na.*[\nplain\n")]);
-    for (text, line) in [("--pre=/bin/sh", 1), ("-v", 2), ("a.*[", 3)] {
-        let found = f.done("ocx_find", json!({"text": text}));
-        assert_eq!((&found["of"], &found["matches"][0]["line"]), (&json!(1), &json!(line)), "{text}");
-    }
-    f.refused("invalid", "ocx_find", json!({"text": ""}));
-}
-
-#[test]
 fn at_most_fifty_lines_and_how_many_there_are() {
     let f = Fixture::with(&[("a.txt", "hit\n".repeat(80).as_bytes()), ("b/c.txt", b"hit\nmiss\n")]);
     let found = f.done("ocx_find", json!({"text": "hit"}));

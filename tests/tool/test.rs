@@ -33,21 +33,6 @@ fn without_declared_tests_there_is_nothing_to_run() {
 }
 
 #[test]
-fn r01_a_background_child_keeps_nothing_waiting() {
-    let f = Fixture::tested("sleep 600 & echo done", &[]);
-    let started = Instant::now();
-    let done = f.done("ocx_test", json!({}));
-    assert!(started.elapsed() < Duration::from_secs(20));
-    assert_eq!(done["tests"][0]["output"], "done\n");
-}
-
-#[test]
-fn g05_a_pipe_hides_no_failure() {
-    let f = Fixture::tested("false | tail -1", &[]);
-    f.refused("untested", "ocx_test", json!({}));
-}
-
-#[test]
 fn t15_r06_output_is_valid_text_and_the_answer_small() {
     let f = Fixture::tested(
         r"for i in $(seq 300); do printf '%040d\360\237\230\200\360b\033[31m\n' $i; done",

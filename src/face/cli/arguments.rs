@@ -49,7 +49,7 @@ fn typed(field: &Field, text: &str) -> Value {
     }
 }
 
-fn places() -> [Command; 3] {
+fn places() -> [Command; 4] {
     let repository =
         || Arg::new("repository").value_name("REPO").required(true).value_parser(value_parser!(PathBuf));
     let user = || Arg::new("user").long("user").value_name("NAME");
@@ -59,7 +59,7 @@ fn places() -> [Command; 3] {
             .arg(repository().help("The file to make"))
             .arg(user().help("Its first user, who may do everything")),
         Command::new("clone")
-            .about("Clone a repository from a server")
+            .about("Clone a repository from a server; the password is the URL's, or that in OCX_PASSWORD")
             .arg(
                 Arg::new("url")
                     .value_name("URL")
@@ -69,10 +69,10 @@ fn places() -> [Command; 3] {
             .arg(repository().help("The file to make"))
             .arg(user().help("The clone's user; the URL's otherwise"))
             .arg(
-                Arg::new("keep_password")
-                    .long("keep-password")
+                Arg::new("save_password")
+                    .long("save-password")
                     .action(ArgAction::SetTrue)
-                    .help("Keep the URL's password in the file, for later saves to push with"),
+                    .help("Keep the password in the file, for later saves to push with"),
             ),
         Command::new("open")
             .about("Open a repository into a folder, as a checkout to work in")
@@ -89,7 +89,20 @@ fn places() -> [Command; 3] {
                     .value_name("VERSION")
                     .help("A branch, tag or hash; the newest of trunk otherwise"),
             )
-            .arg(user().help("The user as whom saves are made")),
+            .arg(user().help("The user as whom saves are made"))
+            .arg(
+                Arg::new("objective")
+                    .long("objective")
+                    .value_name("TEXT")
+                    .help("What the work there is for; ocx_context tells it"),
+            ),
+        Command::new("update")
+            .about("Bring the checkout to another version, merging what is changed in it")
+            .arg(
+                Arg::new("version")
+                    .value_name("VERSION")
+                    .help("A branch, tag or hash; the newest of its own branch otherwise"),
+            ),
     ]
 }
 

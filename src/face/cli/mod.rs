@@ -35,6 +35,8 @@ pub struct Terminal<'a> {
     pub out_is_terminal: bool,
     /// The name that a new repository's first user gets where none is given.
     pub login: Option<String>,
+    /// The password for the server, where its URL and the repository hold none.
+    pub password: Option<String>,
 }
 
 /// What a command line asks for that is not a matter of text in and text out.
@@ -84,7 +86,7 @@ pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Ended {
         "demo" => return Ended::Other(Other::Demo),
         _ => {}
     }
-    let code = match place::run(command, given, &folder, terminal.login.as_deref()) {
+    let code = match place::run(command, given, &folder, terminal) {
         Some(done) => say(done, terminal),
         None => run_tool(command, given, folder, terminal),
     };
@@ -107,7 +109,8 @@ fn run_tool(
         let Some(declaration) = declared(command) else { return Ok(USAGE) };
         (declaration.name.to_owned(), arguments::input(declaration, given))
     };
-    let answer = tool::call(&Session::at(folder), &name, input, &Watch::patient());
+    let session = Session::at(folder).with_password(terminal.password.as_deref());
+    let answer = tool::call(&session, &name, input, &Watch::patient());
     if json || command == "call" {
         writeln!(terminal.out, "{answer}")?;
     } else {

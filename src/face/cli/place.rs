@@ -4,16 +4,26 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 
+use super::Terminal;
 use crate::error::Result;
 use crate::name::User;
+use crate::repo::remote::Password;
 use crate::repo::{Checkout, NewRepository, Remote, Repository};
+use crate::run::set_objective;
 
 /// Runs the command, if it is one of these, and gives the words that say what was made.
-pub fn run(command: &str, given: &ArgMatches, folder: &Path, login: Option<&str>) -> Option<Result<String>> {
+pub fn run(
+    command: &str,
+    given: &ArgMatches,
+    folder: &Path,
+    terminal: &Terminal<'_>,
+) -> Option<Result<String>> {
+    let login = terminal.login.as_deref();
     match command {
         "init" => Some(init(given, folder, login)),
-        "clone" => Some(clone(given, folder, login)),
+        "clone" => Some(clone(given, folder, login, terminal.password.as_deref())),
         "open" => Some(open(given, folder)),
+        "update" => Some(update(given, folder)),
         _ => None,
     }
 }
@@ -26,15 +36,21 @@ fn init(given: &ArgMatches, folder: &Path, login: Option<&str>) -> Result<String
 }
 
 /// The clone's user is the one of the URL, so that saves are made as whom they are pushed.
-fn clone(given: &ArgMatches, folder: &Path, login: Option<&str>) -> Result<String> {
+fn clone(given: &ArgMatches, folder: &Path, login: Option<&str>, password: Option<&str>) -> Result<String> {
     let path = path(given, "repository", folder);
     let remote = Remote::parse(text(given, "url").unwrap_or_default())?;
+    let remote = match (remote.user().cloned(), password) {
+        (Some(user), Some(password)) if remote.password().is_none() => {
+            remote.with_login(user, Password::parse(password)?)
+        }
+        _ => remote,
+    };
     let user = match text(given, "user") {
         Some(name) => User::parse(name)?,
         None => remote.user().cloned().map_or_else(|| User::parse(login.unwrap_or("admin")), Ok)?,
     };
     let repository = Repository::clone_from(&remote, &path, &user)?;
-    if given.get_flag("keep_password") {
+    if given.get_flag("save_password") {
         repository.set_remote(Some(&remote), true)?;
     }
     Ok(format!("Cloned {remote} into {} with the user {user}.", repository.path().display()))
@@ -45,12 +61,32 @@ fn open(given: &ArgMatches, folder: &Path) -> Result<String> {
     let user = text(given, "user").map(User::parse).transpose()?;
     let dir = path(given, "dir", folder);
     let checkout = Checkout::open(&repository, &dir, text(given, "version"), user.as_ref())?;
+    if let Some(objective) = text(given, "objective") {
+        set_objective(&checkout, objective)?;
+    }
     Ok(format!(
         "Opened check-in {} in {} as the user {}.",
         checkout.parent()?.short(),
         checkout.root().display(),
         checkout.user()?
     ))
+}
+
+/// Fossil's own update would bring back files that were renamed or removed without its knowing.
+fn update(given: &ArgMatches, folder: &Path) -> Result<String> {
+    let checkout = Checkout::at(folder)?;
+    let store = checkout.repository().store();
+    let version = match text(given, "version") {
+        Some(version) => version.to_owned(),
+        None => store.check_in(&checkout.parent()?)?.branch,
+    };
+    let updated = checkout.update(&version)?;
+    let mut words = format!("The checkout is at check-in {} now.", updated.hash.short());
+    for path in &updated.conflicts {
+        words.push_str("\nConflict, marked in the file: ");
+        words.push_str(path);
+    }
+    Ok(words)
 }
 
 fn text<'a>(given: &'a ArgMatches, name: &str) -> Option<&'a str> {

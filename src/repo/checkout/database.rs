@@ -1,11 +1,13 @@
 //! The database of a checkout: Fossil's `.fslckout`.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
 
 /// The names that Fossil gives it.
 pub(super) const NAMES: [&str; 2] = [".fslckout", "_FOSSIL_"];
@@ -55,4 +57,21 @@ pub(super) fn connect(path: &Path) -> Result<Connection> {
 pub(super) fn var(db: &Connection, name: &str) -> Result<Option<String>> {
     let sql = "SELECT CAST(value AS TEXT) FROM vvar WHERE name=?1";
     Ok(db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?)
+}
+
+/// The id of a checkout for which none is written down: it follows from where and when its database was made, so that
+/// it is the same each time, and another for a checkout in the same folder of another machine.
+pub(super) fn id(path: &Path) -> Result<String> {
+    let meta =
+        path.symlink_metadata().map_err(|e| Error::io(format!("cannot look at `{}`", path.display()), e))?;
+    let machine = rustix::system::uname();
+    let place = format!(
+        "{} {} {} {} {:?}",
+        machine.nodename().to_string_lossy(),
+        path.display(),
+        meta.dev(),
+        meta.ino(),
+        meta.created().ok()
+    );
+    Ok(Hash::of(place.as_bytes()).as_str()[..8].to_owned())
 }
