@@ -91,7 +91,7 @@ fn every_text_and_number_has_a_bound() {
             match field.kind {
                 FieldKind::Text { bytes_max, .. } => assert!(bytes_max <= 1 << 20, "{}", field.name),
                 FieldKind::Number { min, max, default } => {
-                    assert!((min..=max).contains(&default), "{}", field.name)
+                    assert!((min..=max).contains(&default), "{}", field.name);
                 }
                 FieldKind::Word(words) => assert!(!words.is_empty(), "{}", field.name),
                 FieldKind::Flag => {}
@@ -115,7 +115,7 @@ fn the_help_of_every_command_is_as_its_snapshot_shows() {
         };
         let args = [command.as_str(), "--help"].iter().filter(|a| !a.is_empty()).map(Into::into).collect();
         assert_eq!(cli::run(args, &mut terminal), cli::Ended::Exit(0));
-        help.push_str(&format!("$ ocx {command}\n{}\n", String::from_utf8_lossy(&out)));
+        help.extend(["$ ocx ", &command, "\n", &String::from_utf8_lossy(&out), "\n"]);
     }
     assert_snapshot("help.txt", &help);
 }

@@ -202,6 +202,13 @@ impl Run {
         Ok(None)
     }
 
+    /// Notes a check-in that opening the checkout has made good, so that it is sent as any other is.
+    pub(super) fn note_recovered(&self) -> Result<()> {
+        let Some(hash) = self.checkout().recovered() else { return Ok(()) };
+        let branch = self.checkout().repository().store().check_in(&hash)?.branch;
+        self.state(|db| Journal::new(db).end(Some((&hash, &branch))))
+    }
+
     /// Notes what an ended process has left, unless one is at work on it now.
     fn settle(&self) -> Result<()> {
         if self.state(|db| Journal::new(db).begun())?.is_none() {

@@ -80,7 +80,10 @@ impl Run {
     #[must_use]
     pub fn open(checkout: Checkout, leash: Leash) -> Self {
         let checkout = Arc::new(checkout);
-        Self { jobs: Jobs::new(Arc::clone(&checkout), leash), checkout, password: None }
+        let run = Self { jobs: Jobs::new(Arc::clone(&checkout), leash), checkout, password: None };
+        // It is in the repository in any case; without the note, only the next check-in sends it along.
+        let _ = run.note_recovered();
+        run
     }
 
     /// The same with the password for the server, where the repository keeps none.

@@ -77,8 +77,8 @@ fn b14_a_broken_control_artifact_in_the_repository_stops_no_tool() {
 
 fn with_z_card(text: &str) -> String {
     use md5::{Digest, Md5};
-    let digest: String = Md5::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
-    format!("{text}Z {digest}\n")
+    let digest: Vec<String> = Md5::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+    format!("{text}Z {}\n", digest.concat())
 }
 
 /// Runs `ocx call` where no file may grow beyond so many blocks of 1 KiB.

@@ -22,7 +22,9 @@ fn answers(c: &mut Client, ids: &[i64]) -> Vec<Value> {
 }
 
 fn start(c: &mut Client, tool: &str, arguments: Value) -> i64 {
-    c.start_request("tools/call", json!({"name": tool, "arguments": arguments}))
+    let mut params = json!({"name": tool});
+    params["arguments"] = arguments;
+    c.start_request("tools/call", params)
 }
 
 #[test]
@@ -100,7 +102,7 @@ fn m09_a_long_test_blocks_no_other_call() {
 
 #[test]
 fn x01_200_edits_at_once_of_one_file_are_all_there() {
-    let lines: String = (0..200).map(|n| format!("old-{n:03}\n")).collect();
+    let lines = (0..200).map(|n| format!("old-{n:03}\n")).collect::<Vec<_>>().concat();
     let f = Fixture::with(&[("f.txt", lines.as_bytes())]);
     let mut c = Client::legacy(&f);
     let ids: Vec<i64> = (0..200)
@@ -109,7 +111,7 @@ fn x01_200_edits_at_once_of_one_file_are_all_there() {
     for answer in answers(&mut c, &ids) {
         assert_eq!(answer["ok"], true, "{answer}");
     }
-    let wanted: String = (0..200).map(|n| format!("new-{n:03}\n")).collect();
+    let wanted = (0..200).map(|n| format!("new-{n:03}\n")).collect::<Vec<_>>().concat();
     assert_eq!(String::from_utf8(f.bytes("f.txt")).expect("text"), wanted);
 }
 
