@@ -162,14 +162,35 @@ static void ocx_put_content(const OcxContent *p){
 }
 
 /*
+** Compress at the least cost.  A manifest is stored whole only until the next check-in
+** makes it a delta, and deflating one of many files well costs more than all the rest.
+*/
+static void ocx_compress_quickly(const OcxText *p, Blob *pOut){
+  uLongf n = compressBound((uLong)p->size);
+  unsigned char *z;
+  blob_zero(pOut);
+  blob_resize(pOut, (unsigned)n + 4);
+  z = (unsigned char*)blob_buffer(pOut);
+  z[0] = p->size>>24 & 0xff;
+  z[1] = p->size>>16 & 0xff;
+  z[2] = p->size>>8 & 0xff;
+  z[3] = p->size & 0xff;
+  if( compress2(&z[4], &n, (const Bytef*)p->data, (uLong)p->size, Z_BEST_SPEED)!=Z_OK ){
+    fossil_fatal("cannot compress the manifest");
+  }
+  blob_resize(pOut, (unsigned)n + 4);
+}
+
+/*
 ** Store the manifest and link it in.  Gives its rid, or 0 when Fossil's parser does
 ** not take it as a check-in.
 */
 static int ocx_put_manifest(const OcxCheckIn *p, int pid){
   Blob manifest;
   int rid;
-  blob_init(&manifest, p->manifest.data, (int)p->manifest.size);
-  rid = content_put_ex(&manifest, p->manifest_hash, 0, 0, 0);
+  ocx_compress_quickly(&p->manifest, &manifest);
+  rid = content_put_ex(&manifest, p->manifest_hash, 0, (int)p->manifest.size, 0);
+  blob_reset(&manifest);
   db_add_unsent(rid);
   blob_init(&manifest, 0, 0);
   blob_append(&manifest, p->manifest.data, (int)p->manifest.size);
