@@ -40,6 +40,11 @@ const WORDS: &[(&str, Kind, Option<&str>)] = &[
     ("delta loop", Kind::Corrupt, Some("Restore the file from a clone.")),
     ("specify the repository", Kind::NotFound, Some("Name a repository file, or call from a checkout.")),
     ("claims to expand", Kind::TooLarge, None),
+    (
+        "does not arrive as the server says",
+        Kind::Refused,
+        Some("Ask who runs the server; nothing of this reply was stored."),
+    ),
     ("a password is needed", Kind::LoginFailed, Some("Give the login and its password.")),
 ];
 

@@ -133,7 +133,6 @@ fn lies_about_lengths_are_refused() {
         ("delta that copies from behind", delta(b"A\nA@~~~~,0;")),
         ("delta that inserts more", delta(b"3~~~~\n3~~~~:x")),
         ("delta that just ends", delta(b"5\n5:abcde")),
-        ("delta from nothing", card(&format!("file {hash} {} 12", "b".repeat(40)), b"5\n5:abcde0;xx")),
         ("uvfile too long", card(&format!("uvfile x 1 {hash} 2147483647 0"), some)),
         ("config too long", card("config /user 2147483647", some)),
         ("config negative", card("config css -7", some)),
@@ -155,6 +154,16 @@ fn lies_about_lengths_are_refused() {
         sync(&place, what, reply);
     }
     place.repository.verify().unwrap();
+}
+
+/// Fossil keeps a delta whose basis is yet to come; while it has not come, the repository is not whole.
+#[test]
+fn a_delta_whose_basis_never_comes_is_found_by_verify() {
+    let place = Place::new();
+    let hash = sha1(b"some content of no great size\n");
+    let dangling = card(&format!("file {hash} {} 12", "b".repeat(40)), b"5\n5:abcde0;xx");
+    sync(&place, "delta from nothing", dangling);
+    assert_eq!(place.repository.verify().unwrap_err().kind(), Kind::Corrupt);
 }
 
 /// Replies that are nearly right: one or a few bytes of a whole reply changed.
