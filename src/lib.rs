@@ -19,3 +19,8 @@ pub mod name;
 pub mod repo;
 pub mod run;
 pub mod tool;
+
+/// The examples of the README, which are compiled as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -25,11 +25,13 @@ fn main() -> ExitCode {
         return fossil(folder, &words);
     }
     log_to_stderr();
-    match run(args) {
+    let code = match run(args) {
         Ended::Exit(code) => ExitCode::from(code),
         Ended::Other(Other::Mcp(folder)) => finish(serve(folder)),
         Ended::Other(Other::Demo) => finish(demo::run(&mut io::stdout())),
-    }
+    };
+    ocx::engine::close_all();
+    code
 }
 
 fn run(args: Vec<OsString>) -> Ended {

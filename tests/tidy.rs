@@ -89,7 +89,7 @@ fn files_stay_readable() {
 #[test]
 fn nothing_is_left_to_do() {
     for (file, text) in sources() {
-        for word in ["todo!(", "unimplemented!(", "FIXME", "XXX:"] {
+        for word in [concat!("to", "do!("), concat!("un", "implemented!("), "FIXME", "XXX:"] {
             assert!(!text.contains(word), "{} holds {word}", file.display());
         }
     }

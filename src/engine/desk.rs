@@ -68,6 +68,11 @@ impl Desk {
         self.warm.retain(|w| w.path != path);
     }
 
+    /// Closes all sessions.
+    pub fn close_all(&mut self) {
+        self.warm.clear();
+    }
+
     fn take(&mut self, path: &Path) -> Result<Warm> {
         let file = file_of(path)?;
         if let Some(at) = self.warm.iter().position(|w| w.path == path) {

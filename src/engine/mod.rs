@@ -42,6 +42,9 @@ thread_local! {
 
 type Job = Box<dyn FnOnce(&mut Desk) + Send>;
 
+/// The way to the engine thread; nothing where it could not start.
+static JOBS: OnceLock<Option<mpsc::Sender<Job>>> = OnceLock::new();
+
 /// What a Fossil command wrote.
 #[derive(Debug)]
 pub struct Output {
@@ -201,6 +204,15 @@ pub fn close(path: &Path) -> Result<()> {
     call(move |desk| desk.close(&path))
 }
 
+/// Closes every repository that the engine keeps open, if it has run at all: their write-ahead logs are then
+/// folded in. For the end of a process; a later call opens what it needs again.
+pub fn close_all() {
+    if JOBS.get().is_some() {
+        // Without an engine thread there is nothing open.
+        let _ = call(Desk::close_all);
+    }
+}
+
 /// Makes this process plain Fossil and gives its exit code.
 ///
 /// Only for `main`, before any thread is started: Fossil's code then forks, reads the environment
@@ -242,7 +254,6 @@ fn ended() -> Error {
 
 /// The way to the engine thread, which the first call starts.
 fn jobs() -> Result<&'static mpsc::Sender<Job>> {
-    static JOBS: OnceLock<Option<mpsc::Sender<Job>>> = OnceLock::new();
     JOBS.get_or_init(start_thread).as_ref().ok_or_else(|| {
         Error::new(Kind::Unsupported, "the engine thread cannot start")
             .hint("Check the limits on threads and memory.")
