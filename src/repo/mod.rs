@@ -24,6 +24,7 @@ pub use checkout::{Checkout, Updated};
 pub use remote::Remote;
 pub use repository::{NewRepository, Repository};
 pub use status::{Change, FILE_MAX, How, Status};
+pub use store::Store;
 pub use sync::Outcome;
 
 #[cfg(test)]

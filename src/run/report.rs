@@ -46,7 +46,7 @@ impl TestResult {
     }
 }
 
-/// What a call to [`Jobs::test`] saw.
+/// What a call to [`Jobs::test`](super::Jobs::test) saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestReport {
     /// The tests that have ended, in order.
