@@ -55,6 +55,8 @@ fn checkout(folder: &Path) -> Result<PathBuf> {
     for name in ["manifest", "manifest.uuid"] {
         let _ = fs::remove_file(tree.join(name));
     }
+    // Fossil's tree tracks files that its own ignore rules name.
+    ocx::engine::command(checkout.root(), &["add", "--dotfiles", "--ignore", "", "."], Some(USER))?;
     let status = checkout.status()?;
     checkout
         .check_in(&CheckIn { comment: "the tree".to_owned(), branch: None, user, time: None }, &status)?;
