@@ -11,8 +11,9 @@ use tokio::process::{Child, Command};
 
 use super::{Story, unexpected};
 use crate::error::{Error, Kind, Result};
+use crate::repo::text;
 
-/// The longest piece of a call or answer that is printed, in characters.
+/// The longest piece of a call or answer that is printed, in bytes.
 const SHOWN: usize = 150;
 
 /// A session with a server that runs in the agent's checkout.
@@ -127,6 +128,6 @@ fn gist(answer: &Value) -> String {
 }
 
 fn cut(text: &str) -> String {
-    let short: String = text.chars().take(SHOWN).collect();
-    if short.len() < text.len() { format!("{short}...") } else { short }
+    let short = text::cut(text, SHOWN);
+    if short.len() < text.len() { format!("{short}...") } else { short.to_owned() }
 }
