@@ -228,8 +228,19 @@ mod tests {
 
     #[test]
     fn a_sweep_ends_what_carries_the_mark_and_nothing_else() {
-        let sleeper =
-            |mark: &str| std::process::Command::new("sleep").arg("60").env(MARK, mark).spawn().unwrap();
+        // The kernel shows a new program's environment only a moment after the program has started.
+        let shown = |process: &std::process::Child| {
+            let environment = fs::read(format!("/proc/{}/environ", process.id())).unwrap_or_default();
+            !environment.is_empty()
+        };
+        let sleeper = |mark: &str| {
+            let process = std::process::Command::new("sleep").arg("60").env(MARK, mark).spawn().unwrap();
+            let start = Instant::now();
+            while !shown(&process) && start.elapsed() < PATIENCE {
+                sleep(Duration::from_millis(1));
+            }
+            process
+        };
         let (mut marked, mut other) = (sleeper("aaaa-sweep"), sleeper("aaaa-sweep-2"));
         assert_eq!(sweep("aaaa-sweep"), 1);
         assert!(!marked.wait().unwrap().success());
