@@ -1,4 +1,4 @@
-//! Checked values: artifact hash, branch, user, and file path in a tree.
+//! Checked values: artifact hash, branch, tag, user, wiki page, unversioned file, and file path in a tree.
 //!
 //! A value here has passed its rules once, so the rest of the library can hand it to Fossil, to the
 //! disk and to a person without asking again. Looking a name up in a repository is `repo`'s work;
@@ -6,14 +6,20 @@
 
 mod branch;
 mod hash;
+mod page;
 mod path;
 mod shown;
+mod tag;
+mod unversioned;
 mod user;
 
 pub use branch::Branch;
 pub use hash::Hash;
+pub use page::PageName;
 pub use path::{TEMP_PREFIX, TreePath};
 pub use shown::shown;
+pub use tag::TagName;
+pub use unversioned::UnversionedName;
 pub use user::User;
 
 use crate::error::{Error, Kind};

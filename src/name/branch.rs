@@ -46,7 +46,7 @@ impl Branch {
 
 text_value!(Branch);
 
-fn broken_rule(text: &str) -> Option<(String, &'static str)> {
+pub(super) fn broken_rule(text: &str) -> Option<(String, &'static str)> {
     let plain = "Use letters, digits, `-`, `_`, `.` and `/`.";
     let fits =
         |c: char| (c.is_ascii_graphic() && !UNSAFE.contains(c)) || (!c.is_ascii() && c.is_alphanumeric());

@@ -145,7 +145,7 @@ fn broken_portability(text: &str) -> Option<String> {
 }
 
 /// Whether Fossil's `add` takes this character in a name.
-fn fossil_stores(c: char) -> bool {
+pub(super) fn fossil_stores(c: char) -> bool {
     !matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{fffe}'..)
 }
 
