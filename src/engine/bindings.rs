@@ -16,6 +16,11 @@ pub struct OcxSession {
     _unused: [u8; 0],
 }
 #[repr(C)]
+#[derive(Debug)]
+pub struct sqlite3 {
+    _unused: [u8; 0],
+}
+#[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct OcxText {
     pub data: *const ::core::ffi::c_char,
@@ -124,6 +129,55 @@ impl Default for OcxCheckIn {
 }
 unsafe extern "C" {
     pub fn ocx_check_in(arg1: *mut OcxSession, arg2: *const OcxCheckIn, arg3: *mut OcxOutcome);
+}
+unsafe extern "C" {
+    pub fn ocx_change_begin(
+        arg1: *mut OcxSession,
+        user: *const ::core::ffi::c_char,
+        db: *mut *mut sqlite3,
+        arg2: *mut OcxOutcome,
+    );
+}
+unsafe extern "C" {
+    pub fn ocx_change_unprotect(yes: ::core::ffi::c_int);
+}
+unsafe extern "C" {
+    pub fn ocx_change_receipt(arg1: *mut OcxSession, rcvid: *mut ::core::ffi::c_int, arg2: *mut OcxOutcome);
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct OcxArtifact {
+    pub hash: *const ::core::ffi::c_char,
+    pub text: OcxText,
+    pub previous: *const ::core::ffi::c_char,
+}
+impl Default for OcxArtifact {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+unsafe extern "C" {
+    pub fn ocx_change_put(
+        arg1: *mut OcxSession,
+        arg2: *const OcxArtifact,
+        rid: *mut ::core::ffi::c_int,
+        arg3: *mut OcxOutcome,
+    );
+}
+unsafe extern "C" {
+    pub fn ocx_change_crosslink(
+        arg1: *mut OcxSession,
+        rids: *const ::core::ffi::c_int,
+        count: usize,
+        arg2: *mut OcxOutcome,
+    );
+}
+unsafe extern "C" {
+    pub fn ocx_change_end(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
 }
 pub type OcxExchange = ::core::option::Option<
     unsafe extern "C" fn(

@@ -1,8 +1,10 @@
 //! What the engine thread keeps between calls: warm sessions, one per repository.
 
+use std::ffi::CString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::change::Change;
 use super::failure::error_of;
 use super::session::{Ended, Session, c_path};
 use crate::error::{Error, Result};
@@ -61,6 +63,23 @@ impl Desk {
             self.keep(warm);
         }
         Ok(ended)
+    }
+
+    /// Runs `f` in a change of the repository at `path`, which is committed when `f` succeeds. In any other
+    /// case, a panic too, the session is dropped, which rolls the change back.
+    pub fn change<T>(
+        &mut self,
+        path: &Path,
+        user: &CString,
+        f: impl FnOnce(&mut Change<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut warm = self.take(path)?;
+        let mut change = Change::begin(&mut warm.session, user)?;
+        let value = f(&mut change)?;
+        change.commit()?;
+        warm.calls += 1;
+        self.keep(warm);
+        Ok(value)
     }
 
     /// Closes the session of `path`, for an operation that needs the file to itself.

@@ -8,6 +8,7 @@
 #![allow(unsafe_code, reason = "this is the one module that may hold it")]
 
 mod bindings;
+mod change;
 mod desk;
 mod failure;
 mod session;
@@ -22,6 +23,7 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 
 use bindings as c;
+pub use change::{Change, change};
 use desk::Desk;
 // Linked for Fossil's C code: the one SQLite and the one zlib of the binary.
 use libsqlite3_sys as _;

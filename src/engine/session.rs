@@ -101,6 +101,52 @@ impl Session {
         self.call(|s, o| unsafe { c::ocx_check_in(s, p, o) })
     }
 
+    /// Begins a change of the open repository and gives its handle, which stays this session's.
+    pub fn change_begin(&mut self, user: &CString) -> (Ended, *mut rusqlite::ffi::sqlite3) {
+        let mut db: *mut c::sqlite3 = ptr::null_mut();
+        // SAFETY: I2, I5 - as in `command`; `db` outlives the call.
+        let ended = self.call(|s, o| unsafe { c::ocx_change_begin(s, user.as_ptr(), &raw mut db, o) });
+        (ended, db.cast())
+    }
+
+    /// The number under which this change receives artifacts.
+    pub fn change_receipt(&mut self) -> (Ended, c_int) {
+        let mut number = 0;
+        // SAFETY: I2, I5 - as in `command`; `number` outlives the call.
+        let ended = self.call(|s, o| unsafe { c::ocx_change_receipt(s, &raw mut number, o) });
+        (ended, number)
+    }
+
+    /// Stores a control artifact in a change and gives its number.
+    pub fn change_put(
+        &mut self,
+        artifact: &[u8],
+        hash: &CString,
+        previous: Option<&CString>,
+    ) -> (Ended, c_int) {
+        let mut number = 0;
+        let raw = c::OcxArtifact {
+            hash: hash.as_ptr(),
+            text: c::OcxText { data: artifact.as_ptr().cast(), size: artifact.len() },
+            previous: previous.map_or(ptr::null(), |p| p.as_ptr()),
+        };
+        // SAFETY: I2, I5 - as in `command`; `raw` and what it names outlive the call.
+        let ended = self.call(|s, o| unsafe { c::ocx_change_put(s, &raw const raw, &raw mut number, o) });
+        (ended, number)
+    }
+
+    /// Links stored artifacts into the derived tables, in a change.
+    pub fn change_crosslink(&mut self, numbers: &[c_int]) -> Ended {
+        // SAFETY: I2, I5 - as in `command`.
+        self.call(|s, o| unsafe { c::ocx_change_crosslink(s, numbers.as_ptr(), numbers.len(), o) })
+    }
+
+    /// Commits a change.
+    pub fn change_end(&mut self) -> Ended {
+        // SAFETY: I2 - as in `command`.
+        self.call(|s, o| unsafe { c::ocx_change_end(s, o) })
+    }
+
     /// Pushes or pulls in the open repository.
     pub fn sync(&mut self, sync: &mut Sync) -> Ended {
         transport::with_c(sync, |raw| {
@@ -143,6 +189,12 @@ impl Drop for Session {
         // SAFETY: I3, I4 - made by `new` on this thread, freed once.
         unsafe { c::ocx_session_free(self.raw.as_ptr()) }
     }
+}
+
+/// Lets statements on the lent handle write to `user` and `config`, or not.
+pub(super) fn unprotect(yes: bool) {
+    // SAFETY: I3 - a change exists on the engine thread only.
+    unsafe { c::ocx_change_unprotect(c_int::from(yes)) }
 }
 
 /// Copies a text of C.

@@ -28,4 +28,6 @@ pub use store::Store;
 pub use sync::Outcome;
 
 #[cfg(test)]
+mod change_tests;
+#[cfg(test)]
 pub(crate) mod plain_fossil;

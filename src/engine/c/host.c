@@ -62,6 +62,11 @@ struct OcxSession {
   size_t memory, max_memory;   /* bytes */
   int out_of_memory;
   Handles databases, files, directories, descriptors;
+  Handles functions, modules;  /* names of Fossil's SQL functions and virtual tables */
+  OcxAuthorizer authorizer;    /* Fossil's own */
+  void *authorizer_arg;
+  int (*commit_hook)(void*);   /* Fossil's own */
+  void *commit_arg;
 };
 
 int ocx_plain;
@@ -72,6 +77,9 @@ static jmp_buf leaving;
 static int left_code, left_panicked;
 static int busy_timeout_ms = 5000;
 static const OcxSync *sync_now;
+static OcxSession *lent;       /* the session whose handle Rust uses between calls */
+static sqlite3 *lent_db;
+static int lent_unprotected;   /* true: it may write to `user` and `config` */
 
 static void handle_add(Handles *h, void *item){
   if( h->count==h->room ){
@@ -91,6 +99,14 @@ static int handle_drop(Handles *h, void *item){
     }
   }
   return 0;
+}
+static void name_add(Handles *h, const char *name){
+  char *copy = strdup(name);
+  if( copy ) handle_add(h, copy);
+}
+static void names_free(Handles *h){
+  for(size_t i=0; i<h->count; i++) free(h->items[i]);
+  free(h->items);
 }
 static void *fd_item(int fd){ return (void*)(size_t)(fd+1); }
 static int item_fd(void *p){ return (int)(size_t)p - 1; }
@@ -174,6 +190,7 @@ static void database_end(sqlite3 *db){
 void ocx_session_free(OcxSession *s){
   size_t i;
   if( s==0 ) return;
+  if( lent==s ) lent = 0;
   /* SQLite calls back into Fossil's functions and data while it closes. */
   image_load(s->image);
   current = s;
@@ -188,6 +205,8 @@ void ocx_session_free(OcxSession *s){
   }
   current = 0;
   image_load(pristine);
+  names_free(&s->functions);
+  names_free(&s->modules);
   free(s->databases.items);
   free(s->files.items);
   free(s->directories.items);
@@ -242,6 +261,30 @@ void ocx_is_stale(OcxSession *s, OcxOutcome *o){
 }
 void ocx_check_in(OcxSession *s, const OcxCheckIn *c, OcxOutcome *o){
   run(s, ocx_mod_check_in, c, o);
+}
+void ocx_change_begin(OcxSession *s, const char *user, sqlite3 **db, OcxOutcome *o){
+  OcxModBegin b = { user, db };
+  run(s, ocx_mod_change_begin, &b, o);
+  if( o->left || o->code ) return;
+  lent = s;
+  lent_db = *db;
+  lent_unprotected = 0;
+}
+void ocx_change_unprotect(int yes){ lent_unprotected = yes; }
+void ocx_change_receipt(OcxSession *s, int *rcvid, OcxOutcome *o){
+  run(s, ocx_mod_change_receipt, rcvid, o);
+}
+void ocx_change_put(OcxSession *s, const OcxArtifact *a, int *rid, OcxOutcome *o){
+  OcxModPut p = { a, rid };
+  run(s, ocx_mod_change_put, &p, o);
+}
+void ocx_change_crosslink(OcxSession *s, const int *rids, size_t count, OcxOutcome *o){
+  OcxModCrosslink x = { rids, count };
+  run(s, ocx_mod_change_crosslink, &x, o);
+}
+void ocx_change_end(OcxSession *s, OcxOutcome *o){
+  lent = 0;
+  run(s, ocx_mod_change_end, 0, o);
 }
 void ocx_sync(OcxSession *s, const OcxSync *sync, OcxOutcome *o){
   sync_now = sync;
@@ -572,12 +615,82 @@ int ocx_sqlite3_open(const char *path, sqlite3 **db){
   return ocx_sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE|SQLITE_OPEN_CREATE, 0);
 }
 int ocx_sqlite3_close(sqlite3 *db){
-  int rc = sqlite3_close(db);
+  int rc;
+  /* A fatal error closes what is open; the borrower still has this one, and it ends with the session. */
+  if( lent && db==lent_db ) return SQLITE_BUSY;
+  rc = sqlite3_close(db);
   if( rc==SQLITE_OK && current ) handle_drop(&current->databases, db);
   return rc;
 }
 int ocx_sqlite3_busy_timeout(sqlite3 *db, int ms){
   return sqlite3_busy_timeout(db, current && ms>busy_timeout_ms ? busy_timeout_ms : ms);
+}
+
+/* ---- The lent handle: what SQLite calls back is Fossil's only while a call runs ---- */
+
+static int names_has(const Handles *h, const char *name){
+  for(size_t i=0; name && i<h->count; i++){
+    if( sqlite3_stricmp(name, h->items[i])==0 ) return 1;
+  }
+  return 0;
+}
+
+/*
+** What a borrower may ask for.  A statement that would run Fossil's code is refused, since that
+** code could leave and would jump over the borrower.  "protected_setting" is safe: a trigger on
+** `config` asks it, and with Fossil's data as before any call it answers 0 and does no more.
+*/
+static int borrower_may(int action, const char *a, const char *b){
+  switch( action ){
+    case SQLITE_FUNCTION:
+      return !names_has(&lent->functions, b) || sqlite3_stricmp(b, "protected_setting")==0;
+    case SQLITE_CREATE_VTABLE: case SQLITE_DROP_VTABLE: case SQLITE_ATTACH: case SQLITE_DETACH:
+      return 0;
+    case SQLITE_READ:
+      return !names_has(&lent->modules, a) && sqlite3_strnicmp(a, "fts", 3)!=0;
+    case SQLITE_INSERT: case SQLITE_UPDATE: case SQLITE_DELETE:
+      if( sqlite3_strnicmp(a, "fts", 3)==0 ) return 0;
+      if( sqlite3_stricmp(a, "user")==0 || sqlite3_stricmp(a, "config")==0 ) return lent_unprotected;
+      return 1;
+    default:
+      return 1;
+  }
+}
+static int authorize(void *arg, int action, const char *a, const char *b, const char *c, const char *d){
+  (void)arg;
+  if( current ){
+    return current->authorizer ? current->authorizer(current->authorizer_arg, action, a, b, c, d) : SQLITE_OK;
+  }
+  return lent==0 || borrower_may(action, a, b) ? SQLITE_OK : SQLITE_DENY;
+}
+/* Non-zero turns a commit into a rollback: nothing commits but by ocx_change_end(). */
+static int commit_hook(void *arg){
+  (void)arg;
+  if( current==0 ) return 1;
+  return current->commit_hook ? current->commit_hook(current->commit_arg) : 0;
+}
+
+int ocx_sqlite3_set_authorizer(sqlite3 *db, OcxAuthorizer f, void *arg){
+  if( current==0 || f==0 ) return sqlite3_set_authorizer(db, f, arg);
+  current->authorizer = f;
+  current->authorizer_arg = arg;
+  return sqlite3_set_authorizer(db, authorize, 0);
+}
+void *ocx_sqlite3_commit_hook(sqlite3 *db, int (*f)(void*), void *arg){
+  if( current==0 ) return sqlite3_commit_hook(db, f, arg);
+  current->commit_hook = f;
+  current->commit_arg = arg;
+  return sqlite3_commit_hook(db, commit_hook, 0);
+}
+int ocx_sqlite3_create_function(sqlite3 *db, const char *name, int n, int flags, void *arg,
+    void (*function)(sqlite3_context*, int, sqlite3_value**),
+    void (*step)(sqlite3_context*, int, sqlite3_value**), void (*final)(sqlite3_context*)){
+  if( current ) name_add(&current->functions, name);
+  return sqlite3_create_function(db, name, n, flags, arg, function, step, final);
+}
+int ocx_sqlite3_create_module(sqlite3 *db, const char *name, const sqlite3_module *module, void *arg){
+  if( current ) name_add(&current->modules, name);
+  return sqlite3_create_module(db, name, module, arg);
 }
 
 /* ---- Sync: the round trip belongs to Rust ---- */

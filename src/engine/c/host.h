@@ -77,6 +77,13 @@ int ocx_sqlite3_open(const char*, sqlite3**);
 int ocx_sqlite3_open_v2(const char*, sqlite3**, int, const char*);
 int ocx_sqlite3_close(sqlite3*);
 int ocx_sqlite3_busy_timeout(sqlite3*, int);
+typedef int (*OcxAuthorizer)(void*, int, const char*, const char*, const char*, const char*);
+int ocx_sqlite3_set_authorizer(sqlite3*, OcxAuthorizer, void*);
+void *ocx_sqlite3_commit_hook(sqlite3*, int (*)(void*), void*);
+int ocx_sqlite3_create_function(sqlite3*, const char*, int, int, void*,
+  void (*)(sqlite3_context*, int, sqlite3_value**), void (*)(sqlite3_context*, int, sqlite3_value**),
+  void (*)(sqlite3_context*));
+int ocx_sqlite3_create_module(sqlite3*, const char*, const sqlite3_module*, void*);
 
 /* One HTTP round trip for Fossil's sync, answered by Rust.  Zero: *reply holds the
 ** uncompressed reply in memory of ocx_malloc, which the caller frees. */

@@ -182,22 +182,29 @@ static void ocx_compress_quickly(const OcxText *p, Blob *pOut){
 }
 
 /*
-** Store the manifest and link it in.  Gives its rid, or 0 when Fossil's parser does
-** not take it as a check-in.
+** Store a control artifact and link it in; previous, if not 0, may become a delta from
+** it.  Gives its rid, or 0 when Fossil's parser does not take it.
+*/
+static int ocx_put(const OcxText *pText, const char *zHash, int previous){
+  Blob artifact;
+  int rid;
+  ocx_compress_quickly(pText, &artifact);
+  rid = content_put_ex(&artifact, zHash, 0, (int)pText->size, 0);
+  blob_reset(&artifact);
+  db_add_unsent(rid);
+  blob_init(&artifact, 0, 0);
+  blob_append(&artifact, pText->data, (int)pText->size);
+  if( !manifest_crosslink(rid, &artifact, MC_NONE) ) return 0;
+  if( previous>0 && previous!=rid ) content_deltify(previous, &rid, 1, 0);
+  return rid;
+}
+
+/*
+** Store the manifest of a check-in and link it in, as ocx_put() does.
 */
 static int ocx_put_manifest(const OcxCheckIn *p, int pid){
-  Blob manifest;
-  int rid;
-  ocx_compress_quickly(&p->manifest, &manifest);
-  rid = content_put_ex(&manifest, p->manifest_hash, 0, (int)p->manifest.size, 0);
-  blob_reset(&manifest);
-  db_add_unsent(rid);
-  blob_init(&manifest, 0, 0);
-  blob_append(&manifest, p->manifest.data, (int)p->manifest.size);
-  if( !manifest_crosslink(rid, &manifest, MC_NONE) ) return 0;
-  if( !db_exists("SELECT 1 FROM event WHERE objid=%d AND type='ci'", rid) ) return 0;
-  content_deltify(pid, &rid, 1, 0);
-  return rid;
+  int rid = ocx_put(&p->manifest, p->manifest_hash, pid);
+  return rid && db_exists("SELECT 1 FROM event WHERE objid=%d AND type='ci'", rid) ? rid : 0;
 }
 
 static int ocx_check_in_within(const OcxCheckIn *p){
@@ -219,18 +226,71 @@ static int ocx_check_in_within(const OcxCheckIn *p){
   return OCX_STORED;
 }
 
-int ocx_mod_check_in(const void *pArg){
+/*
+** The planner's statistics must keep up with a repository that grows.
+*/
+static void ocx_stored(void){
   static int nStored = 0;
+  if( (++nStored & 0xff)==1 ){
+    sqlite3_exec(g.db, "PRAGMA analysis_limit=1000; PRAGMA optimize", 0, 0, 0);
+  }
+}
+
+int ocx_mod_check_in(const void *pArg){
   int rc;
   db_begin_write();
   rc = ocx_check_in_within((const OcxCheckIn*)pArg);
   if( rc ) verify_cancel();
   db_end_transaction(rc!=OCX_STORED);
-  if( rc==OCX_STORED && (++nStored & 0xff)==1 ){
-    /* The planner's statistics must keep up with a repository that grows. */
-    sqlite3_exec(g.db, "PRAGMA analysis_limit=1000; PRAGMA optimize", 0, 0, 0);
-  }
+  if( rc==OCX_STORED ) ocx_stored();
   return rc;
+}
+
+/*
+** A change: one write transaction in several calls, between which Rust uses the same handle.
+*/
+int ocx_mod_change_begin(const void *pArg){
+  const OcxModBegin *p = pArg;
+  if( !ocx_act_as(p->user) ) return OCX_NO_USER;
+  db_begin_write();
+  *p->db = g.db;
+  return 0;
+}
+
+int ocx_mod_change_receipt(const void *pArg){
+  content_rcvid_init(0);
+  *(int*)pArg = g.rcvid;
+  return 0;
+}
+
+int ocx_mod_change_put(const void *pArg){
+  const OcxModPut *p = pArg;
+  const char *zPrevious = p->artifact->previous;
+  int previous = zPrevious ? fast_uuid_to_rid(zPrevious) : 0;
+  *p->rid = ocx_put(&p->artifact->text, p->artifact->hash, previous);
+  return *p->rid ? 0 : OCX_NOT_ACCEPTED;
+}
+
+/*
+** The artifacts were stored without Fossil's code, which may think that they are missing.
+*/
+int ocx_mod_change_crosslink(const void *pArg){
+  const OcxModCrosslink *p = pArg;
+  size_t i;
+  content_clear_cache(0);
+  manifest_crosslink_begin();
+  for(i=0; i<p->count; i++){
+    Blob content;
+    if( content_get(p->rids[i], &content) ) manifest_crosslink(p->rids[i], &content, MC_NO_ERRORS);
+  }
+  manifest_crosslink_end(MC_NONE);
+  return 0;
+}
+
+int ocx_mod_change_end(const void *unused){
+  db_end_transaction(0);
+  ocx_stored();
+  return 0;
 }
 
 /*

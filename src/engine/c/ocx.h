@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 typedef struct OcxSession OcxSession;
+struct sqlite3;
 
 typedef struct OcxText {
   const char *data;     /* not NUL-terminated unless said */
@@ -80,10 +81,37 @@ typedef struct OcxCheckIn {
 #define OCX_WOULD_FORK 3       /* the parent is not a leaf of the branch, or the branch has another open leaf */
 #define OCX_BRANCH_CLOSED 4    /* the parent is a closed leaf and the branch is the same */
 #define OCX_PARENT_YOUNGER 5   /* the parent's time is not before the new check-in's */
-#define OCX_NOT_ACCEPTED 6     /* Fossil's parser does not take the manifest as a check-in */
+#define OCX_NOT_ACCEPTED 6     /* Fossil's parser does not take the artifact */
 
 /* Stores a check-in in one transaction: contents, manifest, derived tables. */
 void ocx_check_in(OcxSession*, const OcxCheckIn*, OcxOutcome*);
+
+/* Begins a write transaction as a user and lends the repository's handle: between calls
+** its statements may be used by others, which can neither commit nor reach Fossil's code
+** through them.  code is OCX_NO_USER, or 0 with the handle in *db.  After anything
+** but 0 here or in the calls below, the session can only be freed, which rolls back. */
+void ocx_change_begin(OcxSession*, const char *user, struct sqlite3 **db, OcxOutcome*);
+
+/* Whether statements prepared on the lent handle may write to `user` and `config`. */
+void ocx_change_unprotect(int yes);
+
+/* Gives in *rcvid the number that artifacts stored by this change are received under. */
+void ocx_change_receipt(OcxSession*, int *rcvid, OcxOutcome*);
+
+typedef struct OcxArtifact {
+  const char *hash;     /* its name */
+  OcxText text;
+  const char *previous; /* hash of an artifact that becomes a delta from it; or NULL */
+} OcxArtifact;
+
+/* Stores a control artifact and links it in.  code is OCX_NOT_ACCEPTED, or 0 with its number in *rid. */
+void ocx_change_put(OcxSession*, const OcxArtifact*, int *rid, OcxOutcome*);
+
+/* Links stored artifacts in: check-ins, tags, pages; mere contents are passed over. */
+void ocx_change_crosslink(OcxSession*, const int *rids, size_t count, OcxOutcome*);
+
+/* Commits.  The borrower's statements are gone by then. */
+void ocx_change_end(OcxSession*, OcxOutcome*);
 
 /* Gives 0 and a reply in *reply (released with release), or non-zero to end the sync. */
 typedef int (*OcxExchange)(void *context, OcxText login_card, OcxText body, OcxText *reply);

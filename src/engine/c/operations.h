@@ -5,16 +5,25 @@
 #ifndef OCX_OPERATIONS_H
 #define OCX_OPERATIONS_H
 #include "ocx.h"
+#include "sqlite3.h"
 
 typedef struct OcxModCommand { const char *directory; int argc; const char *const *argv; const char *user; } OcxModCommand;
 typedef struct OcxModClone { const OcxSync *sync; const char *path; } OcxModClone;
 typedef struct OcxModRemote { const char *url, *password; } OcxModRemote;
 typedef struct OcxModAdopt { const char *path, *local_user; } OcxModAdopt;
+typedef struct OcxModBegin { const char *user; sqlite3 **db; } OcxModBegin;
+typedef struct OcxModPut { const OcxArtifact *artifact; int *rid; } OcxModPut;
+typedef struct OcxModCrosslink { const int *rids; size_t count; } OcxModCrosslink;
 
 int ocx_mod_command(const void*);          /* OcxModCommand */
 int ocx_mod_open_repository(const void*);  /* path */
 int ocx_mod_is_stale(const void*);
 int ocx_mod_check_in(const void*);         /* OcxCheckIn */
+int ocx_mod_change_begin(const void*);     /* OcxModBegin */
+int ocx_mod_change_receipt(const void*);   /* int*: where the number goes */
+int ocx_mod_change_put(const void*);       /* OcxModPut */
+int ocx_mod_change_crosslink(const void*); /* OcxModCrosslink */
+int ocx_mod_change_end(const void*);
 int ocx_mod_sync(const void*);             /* OcxSync */
 int ocx_mod_set_remote(const void*);       /* OcxModRemote */
 int ocx_mod_remote(const void*);

@@ -127,6 +127,10 @@
 #define sqlite3_close ocx_sqlite3_close
 #define sqlite3_close_v2 ocx_sqlite3_close
 #define sqlite3_busy_timeout ocx_sqlite3_busy_timeout
+#define sqlite3_set_authorizer ocx_sqlite3_set_authorizer
+#define sqlite3_commit_hook ocx_sqlite3_commit_hook
+#define sqlite3_create_function ocx_sqlite3_create_function
+#define sqlite3_create_module ocx_sqlite3_create_module
 #define sqlite3_config(...) (ocx_plain ? sqlite3_config(__VA_ARGS__) : SQLITE_OK)
 #define sqlite3_shutdown() (ocx_plain ? sqlite3_shutdown() : SQLITE_OK)
 #define sqlite3_auto_extension(x) (ocx_plain ? sqlite3_auto_extension(x) : SQLITE_OK)

@@ -1,0 +1,160 @@
+//! A change: one write transaction of a repository, in which Fossil's code and SQL of our own take turns
+//! on one handle.
+//!
+//! Everything that writes artifacts other than a check-in's goes through it: bundles, pages, posts, tags, users.
+//! What is written is the business of the modules above; this one keeps the transaction whole.
+
+use std::ffi::CString;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::session::{self, Ended, Session, c_string};
+use super::{bindings as c, call, failure::error_of};
+use crate::error::{Error, Kind, Result};
+
+/// A write transaction under way, on the engine thread.
+///
+/// ```
+/// use ocx::{engine, name::User, repo::{NewRepository, Repository}};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("r.fossil");
+/// Repository::create(&path, &NewRepository { user: User::parse("ann")? })?;
+/// let page = b"D 2026-11-30T10:00:00\nL Notes\nU ann\nW 5\nhello\nZ 17cf0b1f5fa03ff2f01ef9d2cc1e5b30\n";
+/// // The checksum in the last line is wrong, so Fossil does not take it, and nothing is stored.
+/// let hash = "1".repeat(64);
+/// assert!(engine::change(&path, "ann", move |change| change.put(page, &hash, None)).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Change<'a> {
+    /// Declared before the session, hence gone before it.
+    connection: Connection,
+    session: &'a mut Session,
+    broken: bool,
+}
+
+/// Runs `f` on the engine thread in one write transaction of the repository at `path`, acting as the
+/// login `user`. It is committed when `f` succeeds; an error or a panic rolls all of it back.
+///
+/// # Errors
+/// Those of `f`; [`Kind::NotFound`] (repository or user), [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Corrupt`].
+pub fn change<T: Send + 'static>(
+    path: &Path,
+    user: &str,
+    f: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let path = path.to_owned();
+    let user = c_string("the user", user.as_bytes())?;
+    call(move |desk| desk.change(&path, &user, f))?
+}
+
+impl<'a> Change<'a> {
+    pub(super) fn begin(session: &'a mut Session, user: &CString) -> Result<Self> {
+        let (ended, db) = session.change_begin(user);
+        completed("cannot begin to write", &ended)?;
+        if ended.code.unsigned_abs() == c::OCX_NO_USER {
+            let name = user.to_string_lossy();
+            return Err(Error::new(Kind::NotFound, format!("no user `{name}` in the repository"))
+                .hint("Name a login of this repository."));
+        }
+        // SAFETY: I9 - the handle is the session's, which outlives the connection made of it.
+        let connection = unsafe { Connection::from_handle(db) }?;
+        Ok(Self { connection, session, broken: false })
+    }
+
+    /// Fossil's own SQLite handle, in the same transaction. Statements that would call Fossil's functions or
+    /// virtual tables, or write to a full-text table, are refused; so are a commit, and a write to `user`
+    /// or `config` outside of [`unprotected`](Self::unprotected).
+    // Not public: an interrupt handle taken from it would outlive the session (I9).
+    #[allow(dead_code, reason = "for the modules above, as they come")]
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Runs `f`, in which statements may write to the tables `user` and `config`.
+    #[allow(dead_code, reason = "for the modules above, as they come")]
+    pub(crate) fn unprotected<T>(&self, f: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        struct Again;
+        impl Drop for Again {
+            fn drop(&mut self) {
+                session::unprotect(false);
+            }
+        }
+        let _again = Again;
+        session::unprotect(true);
+        f(&self.connection)
+    }
+
+    /// Stores a control artifact (a page, a post, a tag, ...) under `hash` by Fossil's code, which also parses
+    /// it, links it in and notes that it is to be sent; the artifact `previous` may become a delta from it. Gives its rid.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] when Fossil's parser does not take it; then, as after every error, the change cannot go on.
+    pub fn put(&mut self, artifact: &[u8], hash: &str, previous: Option<&str>) -> Result<i64> {
+        let hash = c_string("a hash", hash.as_bytes())?;
+        let previous = previous.map(|p| c_string("a hash", p.as_bytes())).transpose()?;
+        if i32::try_from(artifact.len()).is_err() {
+            return Err(Error::new(Kind::TooLarge, "a control artifact is over 2 GiB"));
+        }
+        let (ended, rid) = self.turn(|s| s.change_put(artifact, &hash, previous.as_ref()))?;
+        self.finish("cannot store the artifact", &ended)?;
+        if ended.code != 0 {
+            self.broken = true;
+            return Err(Error::new(Kind::Invalid, "Fossil's parser does not take the artifact")
+                .hint("Check its cards; nothing was stored."));
+        }
+        Ok(rid.into())
+    }
+
+    /// Links stored artifacts into the derived tables by Fossil's code, as after a pull; those that
+    /// are mere content stay as they are.
+    ///
+    /// # Errors
+    /// What Fossil's code met; the change cannot go on then.
+    pub fn crosslink(&mut self, rids: &[i64]) -> Result<()> {
+        let numbers = rids.iter().map(|&r| i32::try_from(r)).collect::<Result<Vec<_>, _>>().map_err(|e| {
+            Error::new(Kind::Unsupported, "the repository has more artifacts than Fossil can count")
+                .caused_by(e)
+        })?;
+        let ended = self.turn(|s| s.change_crosslink(&numbers))?;
+        self.finish("cannot link the artifacts in", &ended)
+    }
+
+    /// The `rcvid` that artifacts stored by this change are received under: who, when.
+    ///
+    /// # Errors
+    /// [`Kind::DiskFull`], [`Kind::Io`].
+    pub fn receipt(&mut self) -> Result<i64> {
+        let (ended, number) = self.turn(Session::change_receipt)?;
+        self.finish("cannot note who brings the artifacts", &ended)?;
+        Ok(number.into())
+    }
+
+    pub(super) fn commit(self) -> Result<()> {
+        if self.broken {
+            return Err(broken());
+        }
+        let Self { connection, session, .. } = self;
+        drop(connection);
+        completed("cannot store the change", &session.change_end())
+    }
+
+    /// A call into Fossil's code, unless an earlier one has left.
+    fn turn<R>(&mut self, f: impl FnOnce(&mut Session) -> R) -> Result<R> {
+        if self.broken { Err(broken()) } else { Ok(f(self.session)) }
+    }
+
+    fn finish(&mut self, what: &str, ended: &Ended) -> Result<()> {
+        self.broken |= ended.left;
+        completed(what, ended)
+    }
+}
+
+fn completed(what: &str, ended: &Ended) -> Result<()> {
+    if ended.left { Err(error_of(what, ended)) } else { Ok(()) }
+}
+
+fn broken() -> Error {
+    Error::new(Kind::Internal, "an earlier step of this change has failed")
+        .hint("Give that step's error on; nothing was stored.")
+}
