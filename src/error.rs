@@ -40,6 +40,9 @@ pub enum Kind {
     NotPushed,
     /// The server cannot be reached.
     Unreachable,
+    /// The server does not prove that it is the one that was meant: its certificate is not trusted, is for another
+    /// name or not valid now.
+    Untrusted,
     /// A stated time limit ran out.
     TimedOut,
     /// The server does not accept the login.
@@ -81,6 +84,7 @@ impl Kind {
             Self::Untested => "untested",
             Self::NotPushed => "not_pushed",
             Self::Unreachable => "unreachable",
+            Self::Untrusted => "untrusted",
             Self::TimedOut => "timed_out",
             Self::LoginFailed => "login_failed",
             Self::Refused => "refused",

@@ -5,17 +5,17 @@
 //! the cookie that Fossil 2.28 prefers is only known to servers since 2.27. Nothing is taken from the
 //! environment: no proxy, no `.netrc`.
 
+mod connection;
 mod failure;
 
 use std::fmt;
 use std::io::Read;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ureq::http::Response;
-use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
+pub use self::connection::{Cancel, Connection, Limits, Reach};
 use self::failure::Failure;
 use super::packed;
 use super::remote::{Password, Remote, Url};
@@ -24,87 +24,59 @@ use crate::error::{Error, Kind, Result};
 /// How many redirects are followed in one exchange.
 const MAX_REDIRECTS: usize = 5;
 
-/// The most bytes that the head of a reply may have.
-const MAX_HEAD: usize = 64 << 10;
-
-/// How this client calls itself. Servers keep robots away by this name: no `http`, `bot` or the like.
-const USER_AGENT: &str = concat!("Fossil/2.28 (ocx ", env!("CARGO_PKG_VERSION"), ")");
-
 const COMPRESSED: &str = "application/x-fossil";
 
-/// What an exchange may cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// How long connecting may take; 10 s by default.
-    pub connect: Duration,
-    /// How long the whole exchange may take, redirects included; 120 s by default.
-    pub whole: Duration,
-    /// How long the server may send nothing, or take nothing; 60 s by default.
-    pub stall: Duration,
-    /// How many bytes the reply may have, as sent and also expanded; 256 MiB by default.
-    pub reply_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(10),
-            whole: Duration::from_mins(2),
-            stall: Duration::from_mins(1),
-            reply_bytes: 256 << 20,
-        }
-    }
-}
-
-/// A line to a server, kept open between requests; safe to share between threads.
+/// Exchanges with one server, over a line that is kept open between them; safe to share between threads.
 ///
 /// ```no_run
-/// use ocx::repo::http::{Exchange, Limits};
+/// use ocx::repo::http::{Cancel, Exchange};
 /// use ocx::repo::remote::Remote;
-/// let exchange = Exchange::new(&Remote::parse("http://127.0.0.1:8080/")?, Limits::default());
+/// let exchange = Exchange::new(&Remote::parse("http://127.0.0.1:8080/")?, &Cancel::new());
 /// let reply = exchange.exchange(None, b"pragma client-version 22800\n")?;
 /// assert!(reply.starts_with(b"pragma server-version"));
 /// # Ok::<(), ocx::error::Error>(())
 /// ```
 pub struct Exchange {
     agent: Agent,
+    connection: Connection,
     url: Url,
     password: Option<Password>,
-    limits: Limits,
-    cancelled: AtomicBool,
+    cancel: Cancel,
+    /// Under which `cancel` knows the agent.
+    number: u64,
 }
 
 impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exchange")
             .field("url", &self.url)
-            .field("limits", &self.limits)
+            .field("connection", &self.connection)
             .finish_non_exhaustive()
     }
 }
 
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if self.cancel.forget(self.number) {
+            self.connection.give_back(self.agent.clone());
+        }
+    }
+}
+
 impl Exchange {
-    /// Prepares exchanges with a server; nothing is sent yet.
+    /// Prepares exchanges with a server; nothing is sent yet. `cancel` ends them.
     #[must_use]
-    pub fn new(remote: &Remote, limits: Limits) -> Self {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            .user_agent(USER_AGENT)
-            .max_response_header_size(MAX_HEAD)
-            .timeout_resolve(Some(limits.connect))
-            .timeout_connect(Some(limits.connect))
-            .timeout_per_read(Some(limits.stall))
-            .timeout_per_write(Some(limits.stall))
-            .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build());
+    pub fn new(remote: &Remote, cancel: &Cancel) -> Self {
+        let connection = remote.connection().clone();
+        let agent = connection.take();
+        let number = cancel.watch(&agent);
         Self {
-            agent: config.build().new_agent(),
+            agent,
+            connection,
             url: remote.place().clone(),
             password: remote.password().cloned(),
-            limits,
-            cancelled: AtomicBool::new(false),
+            cancel: cancel.clone(),
+            number,
         }
     }
 
@@ -112,35 +84,34 @@ impl Exchange {
     /// `login_card` is one line without its end, or nothing for an anonymous exchange.
     ///
     /// # Errors
-    /// - [`Kind::Unreachable`]: no connection, no trusted TLS, or it broke before the whole reply was
-    ///   here; the server may have acted all the same.
+    /// - [`Kind::Unreachable`]: no connection, or it broke before the whole reply was here; the server may
+    ///   have acted all the same.
+    /// - [`Kind::Untrusted`]: the server does not prove by TLS that it is the one of the URL; nothing was sent.
     /// - [`Kind::TimedOut`]: a limit of time ran out; the server may have acted all the same.
     /// - [`Kind::LoginFailed`]: the web server before Fossil demands another login (HTTP 401, 403, 407).
     ///   Fossil itself answers a wrong login by an `error` card, which is a reply.
     /// - [`Kind::Refused`]: another HTTP status, a redirect elsewhere, or a reply that is not Fossil's.
     /// - [`Kind::TooLarge`]: a request or reply over a limit. [`Kind::Busy`]: HTTP 429 or 503.
-    /// - [`Kind::Cancelled`]: after [`cancel`](Self::cancel).
+    /// - [`Kind::Cancelled`]: after [`Cancel::cancel`].
     pub fn exchange(&self, login_card: Option<&[u8]>, body: &[u8]) -> Result<Vec<u8>> {
         self.follow(login_card, body).map_err(|failure| {
-            if self.cancelled.load(Ordering::SeqCst) {
+            if self.cancel.is_cancelled() {
                 return Error::new(
                     Kind::Cancelled,
                     format!("the exchange with `{}` was cancelled", self.url),
                 );
             }
-            failure.into_error(&self.url, &self.limits, self.password.as_ref())
+            failure.into_error(&self.url, self.limits(), self.password.as_ref())
         })
     }
 
-    /// Ends the exchange that runs and all later ones.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::SeqCst);
-        self.agent.clone().shutdown();
+    fn limits(&self) -> &Limits {
+        self.connection.limits()
     }
 
     fn follow(&self, login_card: Option<&[u8]>, body: &[u8]) -> Result<Vec<u8>, Failure> {
         let request = packed_request(login_card, body)?;
-        let end = Instant::now() + self.limits.whole;
+        let end = Instant::now() + self.limits().whole;
         let mut url = self.url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let mut response = self.post(&url, &request, end)?;
@@ -169,11 +140,11 @@ impl Exchange {
                 return Err(Failure::NotFossil { content_type, words: words(response) });
             }
         };
-        let reply = read(response, self.limits.reply_bytes)?;
+        let reply = read(response, self.limits().reply_bytes)?;
         if is_plain {
             return Ok(reply);
         }
-        packed::unpack(&reply, self.limits.reply_bytes).map_err(Failure::Damaged)
+        packed::unpack(&reply, self.limits().reply_bytes).map_err(Failure::Damaged)
     }
 }
 

@@ -21,6 +21,7 @@ pub mod tree;
 
 pub use check_in::{CheckIn, CheckedIn};
 pub use checkout::{Checkout, Updated};
+pub use http::{Cancel, Connection, Limits, Reach};
 pub use remote::Remote;
 pub use repository::{NewRepository, Repository};
 pub use status::{Change, FILE_MAX, How, Status};

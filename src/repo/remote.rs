@@ -9,6 +9,7 @@ use std::fmt;
 
 pub(super) use url::Url;
 
+use super::http::Connection;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
 
@@ -28,6 +29,7 @@ pub struct Remote {
     url: Url,
     user: Option<User>,
     password: Option<Password>,
+    connection: Connection,
 }
 
 /// A password; it prints as `***`.
@@ -56,13 +58,26 @@ impl Remote {
             user = Some(User::parse(&percent_decoded(name)?)?);
             password = Some(secret).filter(|s| !s.is_empty()).map(Password::from_url).transpose()?;
         }
-        Ok(Self { url, user, password })
+        Ok(Self { url, user, password, connection: Connection::default() })
     }
 
     /// The same place with another login.
     #[must_use]
     pub fn with_login(self, user: User, password: Password) -> Self {
         Self { user: Some(user), password: Some(password), ..self }
+    }
+
+    /// The same place and login, reached in another way. Otherwise it is the way that the whole process
+    /// shares: [`Connection::default`].
+    #[must_use]
+    pub fn over(self, connection: Connection) -> Self {
+        Self { connection, ..self }
+    }
+
+    /// How it is reached.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     /// The URL, without credentials.

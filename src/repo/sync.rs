@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha1::{Digest, Sha1};
 
 use super::cards::{Reply, sent_artifacts};
-use super::http::{Exchange, Limits};
+use super::http::{Cancel, Exchange};
 use super::remote::{Password, Remote};
 use super::repository::Repository;
 use crate::engine::{self, SyncRequest, Transport};
@@ -115,7 +115,7 @@ impl Repository {
         let project = self.store().project_code()?;
         let body = format!("{CLIENT}pull {} {project}\ngimme {hash}\n# {}\n", self.server_code()?, once());
         let card = remote.login().map(|(user, password)| login_card(user, password, &project, &body));
-        let reply = Exchange::new(remote, Limits::default())
+        let reply = Exchange::new(remote, &Cancel::new())
             .exchange(card.as_deref().map(str::as_bytes), body.as_bytes())?;
         let reply = Reply::read(&reply);
         match reply.error() {
@@ -158,7 +158,7 @@ impl Repository {
             pull: !push,
             private: false,
             transport: Box::new(Wire {
-                exchange: Exchange::new(remote, Limits::default()),
+                exchange: Exchange::new(remote, &Cancel::new()),
                 log: Arc::clone(&log),
             }),
         };
@@ -184,7 +184,7 @@ impl Repository {
         }
         let asked = || -> Result<Option<Error>> {
             let body = format!("{CLIENT}pull {} {}\n", self.server_code()?, self.store().project_code()?);
-            Ok(Reply::read(&Exchange::new(remote, Limits::default()).exchange(None, body.as_bytes())?)
+            Ok(Reply::read(&Exchange::new(remote, &Cancel::new()).exchange(None, body.as_bytes())?)
                 .error())
         };
         match asked() {
@@ -218,7 +218,7 @@ pub(super) fn clone(remote: &Remote, path: &Path, user: &User) -> Result<()> {
         pull: true,
         private: false,
         transport: Box::new(Wire {
-            exchange: Exchange::new(remote, Limits::default()),
+            exchange: Exchange::new(remote, &Cancel::new()),
             log: Arc::clone(&log),
         }),
     };

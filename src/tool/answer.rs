@@ -195,6 +195,7 @@ fn usual_next_step(kind: Kind) -> &'static str {
         Kind::Untested => "Call ocx_test, then save.",
         Kind::NotPushed => "Save again with the same four lines; only the push is repeated.",
         Kind::Unreachable | Kind::TimedOut => "Try again when the server answers.",
+        Kind::Untrusted => "Have the server's certificate looked at; nothing was sent to it.",
         Kind::LoginFailed => "Have the login of the remote corrected; nothing that is saved is lost.",
         Kind::Refused => "Do what the server's words ask for, then call again.",
         Kind::Foreign => "Name a Fossil repository of this project.",

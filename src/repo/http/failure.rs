@@ -106,11 +106,9 @@ fn http(e: &ureq::Error, url: &Url, limits: &Limits) -> Told {
         E::LargeResponseHeader(..) => {
             (Kind::TooLarge, format!("the head of the reply of `{host}` is too large"), AGAIN)
         }
-        E::Tls(_) | E::Rustls(_) | E::TlsRequired => (
-            Kind::Unreachable,
-            format!("no trusted connection to `{host}`: {e}"),
-            "Check the server's certificate and that this machine trusts its issuer.",
-        ),
+        E::Tls(_) | E::TlsRequired => untrusted(host, &e.to_string()),
+        E::Rustls(e) => untrusted(host, &certificate(e)),
+        E::Io(e) if rustls_error(e).is_some() => untrusted(host, &rustls_error(e).map_or_else(String::new, certificate)),
         E::Io(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
             (Kind::Unreachable, format!("`{host}` closed the connection before its reply was whole"), AGAIN)
         }
@@ -119,6 +117,35 @@ fn http(e: &ureq::Error, url: &Url, limits: &Limits) -> Told {
             format!("cannot reach `{host}`: {other}"),
             "Check the URL and that the server runs.",
         ),
+    }
+}
+
+fn untrusted(host: &str, why: &str) -> Told {
+    (
+        Kind::Untrusted,
+        format!("no trusted connection to `{host}`: {}", shown(why.as_bytes())),
+        "Check the URL and the server's certificate; where its issuer is one of your own, give its certificate as CA file.",
+    )
+}
+
+/// The TLS error within an input or output error.
+fn rustls_error(e: &std::io::Error) -> Option<&rustls::Error> {
+    e.get_ref().and_then(|inner| inner.downcast_ref())
+}
+
+/// What is wrong with a certificate, in words.
+fn certificate(e: &rustls::Error) -> String {
+    use rustls::{CertificateError as C, Error as E};
+    match e {
+        E::InvalidCertificate(C::UnknownIssuer) => "the issuer of its certificate is not trusted".into(),
+        E::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => "its certificate has expired".into(),
+        E::InvalidCertificate(C::NotValidYet | C::NotValidYetContext { .. }) => {
+            "its certificate is not valid yet".into()
+        }
+        E::InvalidCertificate(C::NotValidForName | C::NotValidForNameContext { .. }) => {
+            "its certificate is for another name".into()
+        }
+        other => other.to_string(),
     }
 }
 

@@ -2,7 +2,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Child;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use super::*;
@@ -47,7 +47,7 @@ impl Liar {
     fn exchange(&self, limits: Limits) -> Exchange {
         let remote = Remote::parse(&format!("http://{}/repo", self.address)).unwrap();
         let login = (User::parse("ann").unwrap(), Password::parse("hunter2").unwrap());
-        Exchange::new(&remote.with_login(login.0, login.1), limits)
+        Exchange::new(&remote.with_login(login.0, login.1).over(within(limits)), &Cancel::new())
     }
 
     fn error(&self, limits: Limits) -> Error {
@@ -88,6 +88,10 @@ fn request_body(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     Some(body)
+}
+
+fn within(limits: Limits) -> Connection {
+    Connection::new(&Reach { limits, ..Reach::default() }).unwrap()
 }
 
 fn quick() -> Limits {
@@ -219,12 +223,14 @@ fn s08_a_server_that_drips_or_stalls_ends_at_the_limit() {
 #[test]
 fn a_cancelled_exchange_ends_at_once() {
     let silent = Liar::new(|_, _, _| thread::sleep(Duration::from_secs(3)));
-    let exchange = silent.exchange(Limits::default());
+    let remote = Remote::parse(&format!("http://{}/", silent.address)).unwrap();
+    let cancel = Cancel::new();
+    let exchange = Exchange::new(&remote, &cancel);
     let start = Instant::now();
     thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(Duration::from_millis(200));
-            exchange.cancel();
+            cancel.cancel();
         });
         assert_eq!(exchange.exchange(None, b"x\n").unwrap_err().kind(), Kind::Cancelled);
     });
@@ -235,13 +241,12 @@ fn a_cancelled_exchange_ends_at_once() {
 #[test]
 fn nobody_listening_is_unreachable() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let remote = Remote::parse(&format!("http://{address}/")).unwrap();
-    let error = Exchange::new(&remote, quick()).exchange(None, b"x\n").unwrap_err();
+    let new = |url: &str| Exchange::new(&Remote::parse(url).unwrap().over(within(quick())), &Cancel::new());
+    let error = new(&format!("http://{address}/")).exchange(None, b"x\n").unwrap_err();
     assert_eq!(error.kind(), Kind::Unreachable);
     let other = Liar::saying(ok(COMPRESSED, b""));
-    let secure = Remote::parse(&format!("https://{}/", other.address)).unwrap();
-    let error = Exchange::new(&secure, quick()).exchange(None, b"x\n").unwrap_err();
-    assert!(matches!(error.kind(), Kind::Unreachable | Kind::TimedOut), "{error}");
+    let error = new(&format!("https://{}/", other.address)).exchange(None, b"x\n").unwrap_err();
+    assert!(matches!(error.kind(), Kind::Unreachable | Kind::Untrusted | Kind::TimedOut), "{error}");
 }
 
 #[test]
@@ -301,7 +306,7 @@ fn plain_fossils_server_answers_in_cards() {
         thread::sleep(Duration::from_millis(50));
     }
     let remote = Remote::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
-    let exchange = Exchange::new(&remote, quick());
+    let exchange = Exchange::new(&remote, &Cancel::new());
     let cards = |login: Option<&[u8]>, body: &str| {
         String::from_utf8(exchange.exchange(login, body.as_bytes()).unwrap()).unwrap()
     };
