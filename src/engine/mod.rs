@@ -89,6 +89,7 @@ pub struct Artifacts {
 }
 
 /// A push, pull or clone.
+#[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own, as it is in the protocol")]
 pub struct SyncRequest {
     /// The server, without user and password.
     pub url: String,
@@ -102,6 +103,8 @@ pub struct SyncRequest {
     pub pull: bool,
     /// Include private artifacts.
     pub private: bool,
+    /// Include unversioned files, both ways.
+    pub unversioned: bool,
     /// Carries the round trips.
     pub transport: Box<dyn Transport>,
 }
@@ -300,6 +303,7 @@ fn sync_of(request: SyncRequest) -> Result<transport::Sync> {
         push: request.push,
         pull: request.pull,
         private: request.private,
+        unversioned: request.unversioned,
         transport: request.transport,
     })
 }

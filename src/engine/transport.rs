@@ -18,6 +18,7 @@ pub trait Transport: Send {
 }
 
 /// What a sync does, as whom and over which transport.
+#[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own, as it is in the protocol")]
 pub(super) struct Sync {
     pub url: CString,
     pub user: Option<CString>,
@@ -26,6 +27,7 @@ pub(super) struct Sync {
     pub push: bool,
     pub pull: bool,
     pub private: bool,
+    pub unversioned: bool,
     pub transport: Box<dyn Transport>,
 }
 
@@ -48,7 +50,7 @@ pub(super) fn with_c<R>(sync: &mut Sync, f: impl FnOnce(&c::OcxSync) -> R) -> R 
         push: c_int::from(sync.push),
         pull: c_int::from(sync.pull),
         is_private: c_int::from(sync.private),
-        unversioned: 0,
+        unversioned: c_int::from(sync.unversioned),
         exchange: Some(exchange),
         release: Some(release),
         context: (&raw mut context).cast(),

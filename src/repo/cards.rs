@@ -12,11 +12,27 @@ use crate::name::Hash;
 pub(super) struct Reply {
     /// Artifacts that it brings.
     pub files: BTreeSet<Hash>,
+    /// Artifacts that it asks for.
+    pub wanted: Vec<Hash>,
     /// The server takes nothing from this login.
     pub pull_only: bool,
+    /// The server takes no unversioned files from this login.
+    pub unversioned_pull_only: bool,
+    /// The unversioned files that it says to have.
+    pub unversioned: Vec<Unversioned>,
     error: Option<String>,
     lock_holder: Option<String>,
     is_html: bool,
+}
+
+/// An unversioned file as a server names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unversioned {
+    pub name: String,
+    /// Seconds since 1970.
+    pub mtime: i64,
+    /// Of its content; nothing where it was deleted.
+    pub hash: Option<Hash>,
 }
 
 impl Reply {
@@ -27,17 +43,25 @@ impl Reply {
             let mut words = card.words();
             match words.next().unwrap_or_default() {
                 "file" | "cfile" => reply.files.extend(words.next().and_then(|w| Hash::parse(w).ok())),
+                "gimme" => reply.wanted.extend(words.next().and_then(|w| Hash::parse(w).ok())),
+                "uvigot" => reply.unversioned.extend(Unversioned::of(&card)),
                 "error" => reply.error = Some(words.next().map(decoded).unwrap_or_default()),
                 "message" => {
                     reply.pull_only |= words.next().map(decoded).is_some_and(|m| m.starts_with("pull only"));
                 }
-                "pragma" if words.next() == Some("ci-lock-fail") => {
-                    reply.lock_holder = words.next().map(decoded);
-                }
+                "pragma" => reply.pragma(words),
                 word => reply.is_html |= word.starts_with('<'),
             }
         }
         reply
+    }
+
+    fn pragma<'a>(&mut self, mut words: impl Iterator<Item = &'a str>) {
+        match words.next() {
+            Some("ci-lock-fail") => self.lock_holder = words.next().map(decoded),
+            Some("uv-pull-only") => self.unversioned_pull_only = true,
+            _ => {}
+        }
     }
 
     /// The failure that the reply reports.
@@ -75,9 +99,37 @@ fn error_of(words: &str) -> Error {
     Error::new(kind, format!("the server says: {words}")).hint(hint)
 }
 
-/// The number of artifacts in a request.
-pub(super) fn sent_artifacts(body: &[u8]) -> usize {
-    Cards(body).filter(|card| matches!(card.words().next(), Some("file" | "cfile"))).count()
+impl Unversioned {
+    fn of(card: &Card<'_>) -> Option<Self> {
+        let mut words = card.words().skip(1);
+        let (name, mtime, hash) = (words.next()?.to_owned(), words.next()?.parse().ok()?, words.next()?);
+        let hash = if hash == "-" { None } else { Some(Hash::parse(hash).ok()?) };
+        Some(Self { name, mtime, hash })
+    }
+}
+
+/// What a request brings to the server.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    pub files: Vec<Hash>,
+    /// Names of unversioned files.
+    pub unversioned: Vec<String>,
+}
+
+impl Sent {
+    /// Reads an uncompressed request.
+    pub fn read(body: &[u8]) -> Self {
+        let mut sent = Self::default();
+        for card in Cards(body) {
+            let mut words = card.words();
+            match words.next() {
+                Some("file" | "cfile") => sent.files.extend(words.next().and_then(|w| Hash::parse(w).ok())),
+                Some("uvfile") => sent.unversioned.extend(words.next().map(str::to_owned)),
+                _ => {}
+            }
+        }
+        sent
+    }
 }
 
 /// The cards of a message, without the content that follows some of them.
@@ -96,7 +148,7 @@ impl<'a> Card<'a> {
         let words: Vec<&str> = self.words().collect();
         let size = match words.as_slice() {
             ["file" | "config", _, size] | ["file" | "cfile", _, _, size] | ["cfile", _, _, _, size] => size,
-            ["uvfile", _, _, _, size, flags] if flags.parse::<u32>().is_ok_and(|f| f & 4 == 0) => size,
+            ["uvfile", _, _, _, size, flags] if flags.parse::<u32>().is_ok_and(|f| f & 5 == 0) => size,
             _ => return 0,
         };
         size.parse().unwrap_or(0)
@@ -148,7 +200,7 @@ mod tests {
         let reply = Reply::read(body.as_bytes());
         assert!(reply.error().is_none());
         assert!(reply.files.contains(&hash));
-        assert_eq!(sent_artifacts(body.as_bytes()), 1);
+        assert_eq!(Sent::read(body.as_bytes()).files, [hash]);
     }
 
     #[test]
@@ -166,6 +218,22 @@ mod tests {
             assert_eq!(reply.error().map(|e| e.kind()), Some(kind), "{card}");
         }
         assert!(Reply::read(b"message pull\\sonly\\s-\\snot\\sauthorized\\sto\\spush\n").pull_only);
+    }
+
+    #[test]
+    fn unversioned_files_and_what_is_wanted_are_told() {
+        let hash = Hash::of(b"x");
+        let text = format!(
+            "pragma uv-pull-only\nuvigot a.bin 17 {hash} 1\nuvigot b 18 - 0\nuvigot c x\ngimme {hash}\n"
+        );
+        let reply = Reply::read(text.as_bytes());
+        let named = |name: &str, mtime, hash| Unversioned { name: name.into(), mtime, hash };
+        assert_eq!(reply.unversioned, [named("a.bin", 17, Some(hash)), named("b", 18, None)]);
+        assert_eq!(reply.wanted, [hash]);
+        assert!(reply.unversioned_pull_only);
+        let body = format!("uvfile a.bin 17 {hash} 6 0\nfile x\nuvfile b 18 - 0 1\nuvfile c 1 {hash} 9 4\n");
+        let sent = Sent::read(body.as_bytes());
+        assert_eq!((sent.files.len(), sent.unversioned), (0, vec!["a.bin".into(), "b".into(), "c".into()]));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use remote::Remote;
 pub use repository::{NewRepository, Repository};
 pub use status::{Change, FILE_MAX, How, Status};
 pub use store::Store;
-pub use sync::Outcome;
+pub use sync::{Outcome, SyncOptions, Synced, UnversionedChanges};
 
 #[cfg(test)]
 mod change_tests;

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::remote::{Password, Remote};
 use super::store::Store;
+use super::sync::SyncOptions;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
@@ -61,18 +62,30 @@ impl Repository {
         Ok(Self { store: Arc::new(Store::open(path)?) })
     }
 
-    /// Clones the repository of a server into a new file; `user` may do everything in it. The server is
-    /// remembered without the password.
+    /// Clones the repository of a server into a new file; `user` may do everything in it. Each artifact is
+    /// checked against its hash. The server is remembered without the password.
     ///
     /// # Errors
-    /// Those of [`create`](Self::create) and of [`pull`](Self::pull). Nothing is left at `path`.
+    /// Those of [`create`](Self::create) and of [`pull`](Self::pull); [`Kind::Refused`] also when an artifact is
+    /// not what its hash says. Nothing is left at `path`.
     pub fn clone_from(remote: &Remote, path: &Path, user: &User) -> Result<Self> {
+        Self::clone_with(remote, path, user, &SyncOptions::default())
+    }
+
+    /// As [`clone_from`](Self::clone_from), with private check-ins, unversioned files or a handle that cancels, as
+    /// the options say; which direction they name does not matter.
+    ///
+    /// # Errors
+    /// Those of [`clone_from`](Self::clone_from), and [`Kind::Cancelled`].
+    pub fn clone_with(remote: &Remote, path: &Path, user: &User, options: &SyncOptions) -> Result<Self> {
         let path = new_file(path)?;
-        let made = super::sync::clone(remote, &path, user).and_then(|()| write_ahead(&path)).and_then(|()| {
-            let repository = Self::open(&path)?;
-            repository.set_remote(Some(remote), false)?;
-            Ok(repository)
-        });
+        let made = super::sync::clone(remote, &path, user, options)
+            .and_then(|()| write_ahead(&path))
+            .and_then(|()| {
+                let repository = Self::open(&path)?;
+                repository.set_remote(Some(remote), false)?;
+                Ok(repository)
+            });
         remove_unless(made, &path)
     }
 

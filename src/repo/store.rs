@@ -9,6 +9,7 @@ mod content;
 mod names;
 mod rows;
 mod user;
+mod whole;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

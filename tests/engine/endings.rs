@@ -146,6 +146,7 @@ pub fn request(transport: impl Transport + 'static) -> SyncRequest {
         push: true,
         pull: true,
         private: false,
+        unversioned: false,
         transport: Box::new(transport),
     }
 }

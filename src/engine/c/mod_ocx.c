@@ -352,6 +352,7 @@ static void ocx_finish_clone(void){
 
 int ocx_mod_clone(const void *pArg){
   const OcxModClone *p = pArg;
+  unsigned flags = SYNC_CLONE|SYNC_QUIET;
   int nErr;
   ocx_begin(p->sync->local_user);
   db_create_repository(p->path);
@@ -366,8 +367,9 @@ int ocx_mod_clone(const void *pArg){
   db_protect_pop();
   url_parse(p->sync->url, 0);
   g.xlinkClusterOnly = 1;
-  nErr = client_sync(SYNC_CLONE|SYNC_QUIET|(p->sync->is_private ? SYNC_PRIVATE : 0),
-                     CONFIGSET_ALL, 0, 0, 0);
+  if( p->sync->is_private ) flags |= SYNC_PRIVATE;
+  if( p->sync->unversioned ) flags |= SYNC_UNVERSIONED;
+  nErr = client_sync(flags, CONFIGSET_ALL, 0, 0, 0);
   g.xlinkClusterOnly = 0;
   verify_cancel();
   db_end_transaction(nErr!=0);

@@ -300,7 +300,9 @@ mod tests {
     fn agents_are_kept_up_to_a_number_and_not_after_a_cancel() {
         let connection = Connection::new(&Reach::default()).unwrap();
         let agents: Vec<Agent> = (0..IDLE_COUNT + 3).map(|_| connection.take()).collect();
-        agents.into_iter().for_each(|agent| connection.give_back(agent));
+        for agent in agents {
+            connection.give_back(agent);
+        }
         assert_eq!(lock(&connection.0.idle).len(), IDLE_COUNT);
         let cancel = Cancel::new();
         let number = cancel.watch(&connection.take());

@@ -108,7 +108,9 @@ fn http(e: &ureq::Error, url: &Url, limits: &Limits) -> Told {
         }
         E::Tls(_) | E::TlsRequired => untrusted(host, &e.to_string()),
         E::Rustls(e) => untrusted(host, &certificate(e)),
-        E::Io(e) if rustls_error(e).is_some() => untrusted(host, &rustls_error(e).map_or_else(String::new, certificate)),
+        E::Io(e) if rustls_error(e).is_some() => {
+            untrusted(host, &rustls_error(e).map_or_else(String::new, certificate))
+        }
         E::Io(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
             (Kind::Unreachable, format!("`{host}` closed the connection before its reply was whole"), AGAIN)
         }

@@ -213,7 +213,7 @@ fn chain(db: &Connection, rid: i64) -> Result<Option<Vec<i64>>> {
 }
 
 /// A row's own bytes: whole content or a delta.
-fn stored(db: &Connection, rid: i64) -> Result<Vec<u8>> {
+pub(super) fn stored(db: &Connection, rid: i64) -> Result<Vec<u8>> {
     let mut query = db.prepare_cached("SELECT content FROM blob WHERE rid=?1")?;
     let mut rows = query.query([rid])?;
     let bytes = rows.next()?.map(|row| row.get_ref(0)).transpose()?;

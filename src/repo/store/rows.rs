@@ -1,9 +1,10 @@
 //! What Fossil counts by row number, for the parts of the library that write beside Fossil's code.
 
-use super::{Store, text};
+use super::{Store, optional_text, text};
 use crate::error::Result;
 use crate::name::Hash;
 use crate::repo::artifact::envelope::checksum;
+use crate::repo::cards::Unversioned;
 
 impl Store {
     /// The row number of an artifact that is here with content.
@@ -42,6 +43,44 @@ impl Store {
             }
         }
         Ok(check_ins)
+    }
+
+    /// Those of the hashes that are check-ins here.
+    pub(in crate::repo) fn check_ins_among(&self, hashes: &[Hash]) -> Result<Vec<Hash>> {
+        let sql = "SELECT 1 FROM event JOIN blob ON rid=objid WHERE uuid=?1 AND type='ci'";
+        let mut check_ins = Vec::new();
+        for hash in hashes {
+            if self.first(sql, [hash.as_str()], |_| Ok(()))?.is_some() {
+                check_ins.push(*hash);
+            }
+        }
+        Ok(check_ins)
+    }
+
+    /// The public artifacts here that no cluster names yet, up to a number: those that a sync tells of.
+    pub(in crate::repo) fn unclustered(&self, max: u32) -> Result<Vec<Hash>> {
+        let sql = "SELECT uuid FROM unclustered JOIN blob USING(rid)
+                   WHERE size>=0 AND rid NOT IN (SELECT rid FROM private)
+                     AND uuid NOT IN (SELECT uuid FROM shun) ORDER BY rid LIMIT ?1";
+        let rows = self.rows(sql, [max], |row| text(row, 0))?;
+        rows.into_iter().map(|hash| Hash::parse(&hash)).collect()
+    }
+
+    /// The unversioned files by name, deleted ones too.
+    pub(in crate::repo) fn unversioned(&self) -> Result<Vec<Unversioned>> {
+        let there = "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='unversioned'";
+        if self.first(there, [], |_| Ok(()))?.is_none() {
+            return Ok(Vec::new());
+        }
+        let sql = "SELECT name, CAST(mtime AS INTEGER), hash FROM unversioned ORDER BY name";
+        let rows = self.rows(sql, [], |row| {
+            let mtime = row.get::<_, Option<i64>>(1)?.unwrap_or_default();
+            Ok((text(row, 0)?, mtime, optional_text(row, 2)?))
+        })?;
+        let file = |(name, mtime, hash): (String, i64, Option<String>)| {
+            Ok(Unversioned { name, mtime, hash: hash.map(|hash| Hash::parse(&hash)).transpose()? })
+        };
+        rows.into_iter().map(file).collect()
     }
 
     /// The names of `sym-` tags that descendants of the check-in inherit.

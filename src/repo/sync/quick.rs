@@ -1,0 +1,76 @@
+//! The push of a few new artifacts in one request, without Fossil's sync and its second round trip.
+//!
+//! It sends what is marked as unsent and names what else is new here. When the server is content with that,
+//! the push is done; when it wants more, Fossil's own sync does the whole.
+
+use super::ask::{Server, login};
+use super::wire::Log;
+use crate::error::{Kind, Result};
+use crate::name::Hash;
+use crate::repo::Repository;
+
+/// How many bytes of content one request may hold: servers take at least as much.
+const CONTENT_MAX: u64 = 200_000;
+
+/// How many artifacts are sent or named in one request.
+const ARTIFACTS_MAX: u32 = 2_000;
+
+/// Sends the unsent artifacts; nothing when it takes Fossil's own sync.
+pub(super) fn push(
+    repository: &Repository,
+    server: &Server<'_>,
+    unsent: &[(i64, Hash)],
+) -> Result<Option<Log>> {
+    let Some(named) = fitting(repository, unsent)? else { return Ok(None) };
+    login(server.remote())?;
+    let mut cards = server.push_card().into_bytes();
+    for (_, hash) in unsent {
+        let content = repository.store().content(hash)?;
+        cards.extend_from_slice(format!("file {hash} {}\n", content.len()).as_bytes());
+        cards.extend_from_slice(&content);
+    }
+    for hash in named.iter().filter(|hash| !unsent.iter().any(|(_, sent)| sent == *hash)) {
+        cards.extend_from_slice(format!("igot {hash}\n").as_bytes());
+    }
+    let mut log = Log::default();
+    log.note_request(&cards);
+    match server.send(&cards) {
+        // Whether a login may only read shows in the full sync as it always does.
+        Ok(reply) if reply.error().is_some_and(|e| e.kind() == Kind::Denied) => return Ok(None),
+        Ok(reply) => {
+            for hash in &reply.wanted {
+                if repository.store().holds(hash)? {
+                    return Ok(None);
+                }
+            }
+            log.note_reply(&reply);
+        }
+        Err(e) => log.note(&e),
+    }
+    Ok(Some(log))
+}
+
+/// What is new here, where all of it fits in one request.
+fn fitting(repository: &Repository, unsent: &[(i64, Hash)]) -> Result<Option<Vec<Hash>>> {
+    let store = repository.store();
+    let max = ARTIFACTS_MAX as usize;
+    if unsent.is_empty() || unsent.len() > max || is_on(store.setting("dont-push")?.as_deref()) {
+        return Ok(None);
+    }
+    let mut size = 0;
+    for (_, hash) in unsent {
+        // What is not wholly here, or shunned, is for Fossil to judge.
+        let Ok(content) = store.content_size(hash) else { return Ok(None) };
+        size += content;
+        if size > CONTENT_MAX {
+            return Ok(None);
+        }
+    }
+    let named = store.unclustered(ARTIFACTS_MAX + 1)?;
+    Ok((named.len() <= max).then_some(named))
+}
+
+/// Whether a setting means yes, as Fossil reads it.
+fn is_on(setting: Option<&str>) -> bool {
+    setting.is_some_and(|value| ["1", "on", "yes", "true"].contains(&value.to_ascii_lowercase().as_str()))
+}
