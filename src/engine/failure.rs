@@ -14,6 +14,11 @@ const WORDS: &[(&str, Kind, Option<&str>)] = &[
     ("disk is full", Kind::DiskFull, Some("Free some disk space and call again; nothing was changed.")),
     ("disk I/O error", Kind::Io, Some("Check the disk and its free space; nothing was changed.")),
     (
+        "unable to open database file",
+        Kind::Io,
+        Some("Check that the file's folder can be written to; nothing was changed."),
+    ),
+    (
         "malformed",
         Kind::Corrupt,
         Some("Restore the file from a clone, or run `ocx fossil rebuild` on a copy."),

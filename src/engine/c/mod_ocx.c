@@ -98,7 +98,8 @@ int ocx_mod_command(const void *pArg){
 int ocx_mod_open_repository(const void *zPath){
   ocx_begin(0);
   db_open_repository((const char*)zPath);
-  db_multi_exec("PRAGMA repository.synchronous=FULL");
+  /* Not FULL, under which the removal of a rollback journal, so the commit, is not waited for. */
+  db_multi_exec("PRAGMA repository.synchronous=EXTRA");
   sqlite3_wal_autocheckpoint(g.db, 1000);
   db_int(0, "PRAGMA repository.data_version");
   return 0;

@@ -19,7 +19,8 @@ pub(super) fn is_there(path: &Path) -> bool {
 
 /// Runs `act` so that what it writes outlasts a power failure.
 pub(super) fn durably<T>(db: &Connection, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-    db.execute_batch("PRAGMA synchronous=FULL")?;
+    // FULL does not wait until a rollback journal is gone, which is the commit.
+    db.execute_batch("PRAGMA synchronous=EXTRA")?;
     let done = act(db);
     relax(db)?;
     done
