@@ -48,6 +48,12 @@ impl Hash {
         Self::from_digest(&Sha3_256::digest(content))
     }
 
+    /// Computes the name that new content gets in a repository, by SHA1 where its hash policy says so.
+    #[must_use]
+    pub(crate) fn name_for(content: &[u8], sha1: bool) -> Self {
+        if sha1 { Self::from_digest(&Sha1::digest(content)) } else { Self::of(content) }
+    }
+
     /// Makes the hash whose raw bytes a hasher gave: 20 or 32 of them.
     #[must_use]
     pub fn from_digest(digest: &[u8]) -> Self {

@@ -1,19 +1,27 @@
-//! The text of a check-in's manifest: read, write, and tell artifact from mere content.
+//! The text of Fossil's artifacts (check-ins, tags, wiki pages, posts): read, write, and tell artifact from mere content.
 //!
 //! A manifest is lines of cards in alphabetical order, the last an MD5 of those before. Fossil takes
 //! *any* content of that form for a real artifact, whoever stored it, so [`looks_like_artifact`] is asked
 //! about each file before it is saved. Storing and crosslinking is not done here.
 
 mod cards;
+mod control;
 mod date;
 pub(in crate::repo) mod envelope;
+mod post;
 mod reserved;
+mod seal;
 mod tokens;
+mod wiki;
 
 use std::fmt::{self, Write as _};
 
 use cards::{ArtifactKind, Cards, FileToken, TagToken};
+pub use control::Control;
+pub use post::ForumPost;
+use seal::{sealed, unlike, write_text};
 use tokens::Flaw;
+pub use wiki::WikiEdit;
 
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
@@ -157,7 +165,7 @@ impl Manifest {
     pub fn parse(content: &[u8]) -> Result<Self> {
         let cards = cards::parse(content)
             .map_err(|flaw| Error::new(Kind::Corrupt, format!("no manifest: {}", flaw.why())))?;
-        if cards.kind != Some(ArtifactKind::CheckIn) {
+        if cards.kind() != ArtifactKind::CheckIn {
             return Err(Error::new(Kind::Invalid, "the artifact is no check-in"));
         }
         Self::from_cards(cards)
@@ -173,13 +181,7 @@ impl Manifest {
         self.write_head(&mut text)?;
         self.write_files(&mut text)?;
         self.write_tail(&mut text)?;
-        let sum = envelope::checksum(text.as_bytes());
-        card(&mut text, format_args!("Z {sum}"));
-        let kind = cards::parse(text.as_bytes()).map_err(|flaw| invalid(flaw.why()))?.kind;
-        if kind != Some(ArtifactKind::CheckIn) {
-            return Err(invalid("it has neither comment, file nor parent"));
-        }
-        Ok(text.into_bytes())
+        sealed(text, ArtifactKind::CheckIn)
     }
 
     fn from_cards(cards: Cards<'_>) -> Result<Self> {
@@ -383,7 +385,7 @@ fn escaped(text: &str) -> Result<String> {
 }
 
 fn invalid(why: &str) -> Error {
-    Error::new(Kind::Invalid, format!("cannot write the manifest: {why}"))
+    Error::new(Kind::Invalid, format!("cannot write the artifact: {why}"))
         .hint("Change the value that the message names.")
 }
 

@@ -13,7 +13,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use database::var;
 use position::ManifestFiles;
 use rusqlite::Connection;
-use sha1::{Digest, Sha1};
 
 use super::check_in::Merged;
 use super::ignore::Ignore;
@@ -295,16 +294,7 @@ impl Checkout {
 
     /// The name that the repository's hash policy gives to new content.
     pub(super) fn hash_of(&self, content: &[u8]) -> Result<Hash> {
-        Ok(if self.names_by_sha1()? { Hash::from_digest(&Sha1::digest(content)) } else { Hash::of(content) })
-    }
-
-    /// Whether the hash policy is `sha1`, or `auto`, which is that until the first SHA3 name.
-    fn names_by_sha1(&self) -> Result<bool> {
-        match self.repository.store().setting("hash-policy")?.as_deref() {
-            Some(policy) => Ok(matches!(policy, "0" | "1")),
-            // Fossil has not opened it since it knows of SHA3.
-            None => Ok(self.parent()?.as_str().len() == 40),
-        }
+        Ok(Hash::name_for(content, self.repository.store().names_by_sha1()?))
     }
 
     /// What Fossil was told of files: `fossil add` and `fossil mv`.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::types::ValueRef;
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row};
 
 pub use check_in::{CheckInInfo, Receipt};
@@ -24,6 +24,7 @@ pub use content::{FileEntry, Files, MAX_CONTENT};
 pub use user::{Capabilities, UserInfo};
 
 use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
 
 /// How long a read waits for a lock that another process holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -159,8 +160,25 @@ impl Store {
         self.ask(|db| db.prepare_cached(sql)?.query_map(params, &read)?.collect())
     }
 
+    /// Whether a setting of this repository is on.
+    pub(in crate::repo) fn is_on(&self, name: &str) -> Result<bool> {
+        let value = self.setting(name)?.unwrap_or_default();
+        Ok(matches!(value.trim().to_ascii_lowercase().as_str(), "1" | "on" | "yes" | "true"))
+    }
+
+    /// Whether the hash policy names new content by SHA1.
+    pub(in crate::repo) fn names_by_sha1(&self) -> Result<bool> {
+        if let Some(policy) = self.setting("hash-policy")? {
+            // `sha1`, and `auto`, which is that until the first SHA3 name.
+            return Ok(matches!(policy.as_str(), "0" | "1"));
+        }
+        // Fossil has not opened it since it knows of SHA3: it will choose by what it finds.
+        let sql = "SELECT max(length(uuid))=40 FROM blob";
+        Ok(self.first(sql, [], |row| row.get::<_, Option<bool>>(0))?.flatten().unwrap_or(false))
+    }
+
     /// Reads, on a new connection when the old one would have to roll back what a crashed process left.
-    fn ask<T>(&self, read: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+    pub(in crate::repo) fn ask<T>(&self, read: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut db = self.db();
         let answer = match read(&db) {
             Err(e) if needs_writing(&e) => connect(&self.path).and_then(|new| {
@@ -237,17 +255,28 @@ fn cannot_read(path: &Path, e: rusqlite::Error) -> Error {
 }
 
 /// A column as text, whatever type it was stored with; bytes that are not UTF-8 are replaced.
-fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+pub(in crate::repo) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(optional_text(row, column)?.unwrap_or_default())
 }
 
-fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+pub(in crate::repo) fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => None,
         ValueRef::Integer(number) => Some(number.to_string()),
         ValueRef::Real(number) => Some(number.to_string()),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
     })
+}
+
+/// A column with an artifact's hash.
+pub(in crate::repo) fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Hash> {
+    Hash::parse(&text(row, column)?)
+        .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(e)))
+}
+
+/// A column with an artifact's hash, or with nothing.
+pub(in crate::repo) fn optional_hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Hash>> {
+    if row.get_ref(column)? == ValueRef::Null { Ok(None) } else { hash(row, column).map(Some) }
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ pub(super) struct FileToken<'a> {
 /// The cards of one artifact.
 #[derive(Debug, Default)]
 pub(super) struct Cards<'a> {
-    pub kind: Option<ArtifactKind>,
+    kind: Option<ArtifactKind>,
     pub baseline: Option<&'a [u8]>,
     pub comment: Option<Bytes<'a>>,
     pub date: Option<&'a [u8]>,
@@ -73,6 +73,14 @@ pub(super) struct Cards<'a> {
     pub repo_checksum: Option<&'a [u8]>,
     pub tags: Vec<TagToken<'a>>,
     pub user: Option<Bytes<'a>>,
+    /// L or H: the name of a wiki page, or the title of a thread.
+    pub title: Option<Bytes<'a>>,
+    /// G: the post that began the thread.
+    pub thread: Option<&'a [u8]>,
+    /// I: the post that is answered.
+    pub reply_to: Option<&'a [u8]>,
+    /// W: the text of a wiki page, a technote or a post.
+    pub text: Option<&'a [u8]>,
     /// A bit for each type of card.
     seen: u32,
     event: Option<&'a [u8]>,
@@ -123,6 +131,11 @@ fn bit(card: u8) -> u32 {
 }
 
 impl<'a> Cards<'a> {
+    /// What kind of artifact they make.
+    pub(super) fn kind(&self) -> ArtifactKind {
+        self.kind.unwrap_or(ArtifactKind::Control)
+    }
+
     fn card(&mut self, card: u8, line: &mut Tokens<'a>) -> Outcome {
         match card {
             b'A' => self.attachment(line),
@@ -146,6 +159,7 @@ impl<'a> Cards<'a> {
             b'L' => {
                 let title = line.next_decoded().ok_or(Flaw::Syntax("missing title on L-card"))?;
                 require(is_wiki_name(&title), "L-card has malformed wiki name")?;
+                self.title = Some(title);
                 self.is(ArtifactKind::Wiki)
             }
             b'M' => {
@@ -170,7 +184,10 @@ impl<'a> Cards<'a> {
                 self.user = login.or(Some(Cow::Borrowed(b"anonymous")));
                 Ok(())
             }
-            b'W' => wiki(line),
+            b'W' => {
+                self.text = Some(text(line)?);
+                Ok(())
+            }
             b'Z' => line.hex(32, "bad Z-card").map(drop),
             _ => syntax("unrecognized card"),
         }
@@ -220,10 +237,13 @@ impl<'a> Cards<'a> {
     }
 
     fn forum(&mut self, card: u8, line: &mut Tokens<'a>) -> Outcome {
-        if card == b'H' {
-            require(line.next().is_some(), "missing title on H-card")?;
-        } else {
-            line.hash("invalid hash on G- or I-card")?;
+        match card {
+            b'H' => {
+                self.title = line.next_decoded();
+                require(self.title.is_some(), "missing title on H-card")?;
+            }
+            b'G' => self.thread = Some(line.hash("invalid hash on G-card")?),
+            _ => self.reply_to = Some(line.hash("invalid hash on I-card")?),
         }
         self.is(ArtifactKind::Forum)
     }
@@ -297,7 +317,7 @@ impl<'a> Cards<'a> {
     }
 }
 
-fn wiki(line: &mut Tokens<'_>) -> Outcome {
+fn text<'a>(line: &mut Tokens<'a>) -> Outcome<&'a [u8]> {
     let token = line.next().ok_or(Flaw::Syntax("missing size on W-card"))?;
     require(line.is_at_line_end(), "no content after W-card")?;
     let mut size: u32 = 0;
@@ -310,7 +330,7 @@ fn wiki(line: &mut Tokens<'_>) -> Outcome {
         // Fossil adds one in 32 bits, so its check of the end passes.
         return Err(Flaw::Crash("size overflow on W-card"));
     }
-    line.skip_text(size as usize)
+    line.text(size as usize)
 }
 
 fn mask(cards: &str) -> u32 {

@@ -50,8 +50,9 @@ impl<'a> Tokens<'a> {
         self.at >= self.text.len()
     }
 
-    /// Goes past `size` bytes of free text and the line end behind.
-    pub(super) fn skip_text(&mut self, size: usize) -> Outcome {
+    /// `size` bytes of free text; the line end behind them is passed.
+    pub(super) fn text(&mut self, size: usize) -> Outcome<&'a [u8]> {
+        let start = self.at;
         let end = self.at + size;
         if end + 1 >= self.text.len() {
             return syntax("not enough content after W-card");
@@ -60,7 +61,7 @@ impl<'a> Tokens<'a> {
             return syntax("W-card content not \\n terminated");
         }
         self.at = end + 1;
-        Ok(())
+        Ok(&self.text[start..end])
     }
 
     fn byte(&self, at: usize) -> u8 {
