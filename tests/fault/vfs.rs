@@ -55,6 +55,7 @@ static REGISTERED: Once = Once::new();
 
 /// The watch over the databases of one folder, from before they are made.
 pub struct Watch {
+    state: &'static Mutex<Option<State>>,
     _one: MutexGuard<'static, ()>,
 }
 
@@ -63,16 +64,16 @@ impl Watch {
         REGISTERED.call_once(register);
         let one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         *state() = Some(State { folder: folder.canonicalize().unwrap(), ..State::default() });
-        Self { _one: one }
+        Self { state: &STATE, _one: one }
     }
 
     /// Runs `f` with a fault; gives its result and how many operations failed.
     pub fn with<R>(&self, fault: Fault, f: impl FnOnce() -> R) -> (R, usize) {
-        Self::set(|s| (s.fault, s.seen, s.failed) = (Some(fault), 0, 0));
+        self.set(|s| (s.fault, s.seen, s.failed) = (Some(fault), 0, 0));
         let result = f();
         (
             result,
-            Self::set(|s| {
+            self.set(|s| {
                 s.fault = None;
                 s.failed
             }),
@@ -81,18 +82,18 @@ impl Watch {
 
     /// Runs `f` and gives pictures of the disk, as a power loss before each single change would leave it.
     pub fn pictures<R>(&self, f: impl FnOnce() -> R) -> (R, Vec<Image>) {
-        Self::set(|s| s.pictures = Some(Vec::new()));
+        self.set(|s| s.pictures = Some(Vec::new()));
         let result = f();
-        (result, Self::set(|s| s.pictures.take().unwrap()))
+        (result, self.set(|s| s.pictures.take().unwrap()))
     }
 
     /// The disk after a power loss now.
     pub fn picture(&self, loss: Loss) -> Image {
-        Self::set(|s| s.disk.after(loss))
+        self.set(|s| s.disk.after(loss))
     }
 
-    fn set<R>(f: impl FnOnce(&mut State) -> R) -> R {
-        f(state().as_mut().unwrap())
+    fn set<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        f(self.state.lock().unwrap_or_else(PoisonError::into_inner).as_mut().unwrap())
     }
 }
 
