@@ -42,6 +42,7 @@ fn run(args: Vec<OsString>) -> Ended {
         out: &mut out.lock(),
         err: &mut io::stderr(),
         out_is_terminal,
+        err_is_terminal: io::stderr().is_terminal(),
         login: std::env::var("USER").ok(),
         password: password(),
     };

@@ -110,6 +110,7 @@ fn the_help_of_every_command_is_as_its_snapshot_shows() {
             out: &mut out,
             err: &mut std::io::sink(),
             out_is_terminal: false,
+            err_is_terminal: false,
             login: None,
             password: None,
         };

@@ -177,6 +177,14 @@ unsafe extern "C" {
     );
 }
 unsafe extern "C" {
+    pub fn ocx_change_filled(
+        arg1: *mut OcxSession,
+        rids: *const ::core::ffi::c_int,
+        count: usize,
+        arg2: *mut OcxOutcome,
+    );
+}
+unsafe extern "C" {
     pub fn ocx_change_end(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
 }
 pub type OcxExchange = ::core::option::Option<

@@ -66,7 +66,6 @@ impl<'a> Change<'a> {
     /// virtual tables, or write to a full-text table, are refused; so are a commit, and a write to `user`
     /// or `config` outside of [`unprotected`](Self::unprotected).
     // Not public: an interrupt handle taken from it would outlive the session (I9).
-    #[allow(dead_code, reason = "for the modules above, as they come")]
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -112,12 +111,19 @@ impl<'a> Change<'a> {
     /// # Errors
     /// What Fossil's code met; the change cannot go on then.
     pub fn crosslink(&mut self, rids: &[i64]) -> Result<()> {
-        let numbers = rids.iter().map(|&r| i32::try_from(r)).collect::<Result<Vec<_>, _>>().map_err(|e| {
-            Error::new(Kind::Unsupported, "the repository has more artifacts than Fossil can count")
-                .caused_by(e)
-        })?;
+        let numbers = numbers(rids)?;
         let ended = self.turn(|s| s.change_crosslink(&numbers))?;
         self.finish("cannot link the artifacts in", &ended)
+    }
+
+    /// Links in what has waited for artifacts that were known here without their content and have it now.
+    ///
+    /// # Errors
+    /// As [`crosslink`](Self::crosslink).
+    pub fn filled(&mut self, rids: &[i64]) -> Result<()> {
+        let numbers = numbers(rids)?;
+        let ended = self.turn(|s| s.change_filled(&numbers))?;
+        self.finish("cannot link in what has waited", &ended)
     }
 
     /// The `rcvid` that artifacts stored by this change are received under: who, when.
@@ -148,6 +154,13 @@ impl<'a> Change<'a> {
         self.broken |= ended.left;
         completed(what, ended)
     }
+}
+
+/// Row numbers as Fossil's code counts.
+fn numbers(rids: &[i64]) -> Result<Vec<i32>> {
+    rids.iter().map(|&rid| i32::try_from(rid)).collect::<Result<_, _>>().map_err(|e| {
+        Error::new(Kind::Unsupported, "the repository has more artifacts than Fossil can count").caused_by(e)
+    })
 }
 
 fn completed(what: &str, ended: &Ended) -> Result<()> {

@@ -141,6 +141,12 @@ impl Session {
         self.call(|s, o| unsafe { c::ocx_change_crosslink(s, numbers.as_ptr(), numbers.len(), o) })
     }
 
+    /// Links in what has waited for artifacts that had no content.
+    pub fn change_filled(&mut self, numbers: &[c_int]) -> Ended {
+        // SAFETY: I2, I5 - as in `command`.
+        self.call(|s, o| unsafe { c::ocx_change_filled(s, numbers.as_ptr(), numbers.len(), o) })
+    }
+
     /// Commits a change.
     pub fn change_end(&mut self) -> Ended {
         // SAFETY: I2 - as in `command`.

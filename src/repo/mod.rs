@@ -5,6 +5,7 @@
 
 pub mod artifact;
 mod author;
+pub mod bundle;
 mod cards;
 mod check_in;
 mod checkout;
@@ -26,6 +27,7 @@ mod unversioned;
 mod users;
 mod wiki;
 
+pub use bundle::Bundle;
 pub use check_in::{CheckIn, CheckedIn};
 pub use checkout::{Checkout, Updated};
 pub use forum::{Forum, Post, Thread};

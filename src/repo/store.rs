@@ -20,6 +20,7 @@ use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row};
 
 pub use check_in::{CheckInInfo, Receipt};
+pub(in crate::repo) use content::expand;
 pub use content::{FileEntry, Files, MAX_CONTENT};
 pub use user::{Capabilities, UserInfo};
 
@@ -201,7 +202,7 @@ pub(super) fn file_id(path: &Path) -> Option<FileId> {
     std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let base = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
     let open = |mode| {
         let db = Connection::open_with_flags(path, base | mode)?;

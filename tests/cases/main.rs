@@ -3,7 +3,10 @@
 
 #[path = "../fixture/mod.rs"]
 mod fixture;
+#[path = "../bundle/place.rs"]
+mod place;
 
+mod bundle;
 mod content;
 mod line;
 mod path;

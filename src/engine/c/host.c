@@ -282,6 +282,10 @@ void ocx_change_crosslink(OcxSession *s, const int *rids, size_t count, OcxOutco
   OcxModCrosslink x = { rids, count };
   run(s, ocx_mod_change_crosslink, &x, o);
 }
+void ocx_change_filled(OcxSession *s, const int *rids, size_t count, OcxOutcome *o){
+  OcxModCrosslink x = { rids, count };
+  run(s, ocx_mod_change_filled, &x, o);
+}
 void ocx_change_end(OcxSession *s, OcxOutcome *o){
   lent = 0;
   run(s, ocx_mod_change_end, 0, o);

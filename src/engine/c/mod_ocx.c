@@ -288,6 +288,14 @@ int ocx_mod_change_crosslink(const void *pArg){
   return 0;
 }
 
+int ocx_mod_change_filled(const void *pArg){
+  const OcxModCrosslink *p = pArg;
+  size_t i;
+  content_clear_cache(0);
+  for(i=0; i<p->count; i++) after_dephantomize(p->rids[i], 0);
+  return 0;
+}
+
 int ocx_mod_change_end(const void *unused){
   db_end_transaction(0);
   ocx_stored();

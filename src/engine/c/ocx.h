@@ -110,6 +110,9 @@ void ocx_change_put(OcxSession*, const OcxArtifact*, int *rid, OcxOutcome*);
 /* Links stored artifacts in: check-ins, tags, pages; mere contents are passed over. */
 void ocx_change_crosslink(OcxSession*, const int *rids, size_t count, OcxOutcome*);
 
+/* Links in what has waited for stored artifacts that were known without their content. */
+void ocx_change_filled(OcxSession*, const int *rids, size_t count, OcxOutcome*);
+
 /* Commits.  The borrower's statements are gone by then. */
 void ocx_change_end(OcxSession*, OcxOutcome*);
 

@@ -23,6 +23,7 @@ int ocx_mod_change_begin(const void*);     /* OcxModBegin */
 int ocx_mod_change_receipt(const void*);   /* int*: where the number goes */
 int ocx_mod_change_put(const void*);       /* OcxModPut */
 int ocx_mod_change_crosslink(const void*); /* OcxModCrosslink */
+int ocx_mod_change_filled(const void*);    /* OcxModCrosslink */
 int ocx_mod_change_end(const void*);
 int ocx_mod_sync(const void*);             /* OcxSync */
 int ocx_mod_set_remote(const void*);       /* OcxModRemote */

@@ -23,6 +23,7 @@ pub fn command() -> Command {
                 .help("Act in the checkout that holds DIR instead of the current folder"),
         )
         .subcommands(places())
+        .subcommand(super::bundle::command())
         .subcommands(catalogue::TOOLS.iter().map(|t| subcommand(t.declaration())))
         .subcommands(others())
 }

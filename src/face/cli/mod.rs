@@ -3,6 +3,7 @@
 //! Nothing here reads the process: arguments, streams and whether there is a terminal come from `main.rs`.
 
 mod arguments;
+mod bundle;
 mod place;
 mod show;
 
@@ -33,6 +34,8 @@ pub struct Terminal<'a> {
     pub err: &'a mut dyn Write,
     /// Whether `out` is a terminal, which must not be sent control characters.
     pub out_is_terminal: bool,
+    /// Whether standard error is a terminal, at which a bar shows how far long work is.
+    pub err_is_terminal: bool,
     /// The name that a new repository's first user gets where none is given.
     pub login: Option<String>,
     /// The password for the server, where its URL and the repository hold none.
@@ -86,7 +89,11 @@ pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Ended {
         "demo" => return Ended::Other(Other::Demo),
         _ => {}
     }
-    let code = match place::run(command, given, &folder, terminal) {
+    let made = match command {
+        "bundle" => Some(bundle::run(given, &folder, terminal)),
+        _ => place::run(command, given, &folder, terminal),
+    };
+    let code = match made {
         Some(done) => say(done, terminal),
         None => run_tool(command, given, folder, terminal),
     };

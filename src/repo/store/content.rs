@@ -178,16 +178,19 @@ impl Store {
     fn expand(&self, rid: i64) -> Result<Vec<u8>> {
         let db = self.db();
         let _unchanging = db.unchecked_transaction().map_err(|e| cannot_read(&self.path, e))?;
-        let Some(mut chain) = chain(&db, rid)? else {
-            return Err(Error::new(Kind::NotFound, "a part of its content is not here"));
-        };
-        let Some(whole) = chain.pop() else { return Ok(Vec::new()) };
-        let mut content = stored(&db, whole)?;
-        while let Some(rid) = chain.pop() {
-            content = delta::apply(&content, &stored(&db, rid)?, MAX_CONTENT)?;
-        }
-        Ok(content)
+        expand(&db, rid)?.ok_or_else(|| Error::new(Kind::NotFound, "a part of its content is not here"))
     }
+}
+
+/// The content of the row `rid`, unverified; nothing when a part of it is not here.
+pub(in crate::repo) fn expand(db: &Connection, rid: i64) -> Result<Option<Vec<u8>>> {
+    let Some(mut chain) = chain(db, rid)? else { return Ok(None) };
+    let Some(whole) = chain.pop() else { return Ok(None) };
+    let mut content = stored(db, whole)?;
+    while let Some(rid) = chain.pop() {
+        content = delta::apply(&content, &stored(db, rid)?, MAX_CONTENT)?;
+    }
+    Ok(Some(content))
 }
 
 /// The rows that give the content of `rid`, from itself to the one stored whole; nothing when one of

@@ -1,0 +1,256 @@
+//! `ocx bundle`: check-ins in a file, made, looked at and taken in.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::Terminal;
+use crate::error::{Error, Kind, Result};
+use crate::name::{Branch, Hash, User, shown};
+use crate::repo::bundle::{Contents, Exported, Import, Imported, Progress, Selection};
+use crate::repo::{Bundle, Checkout, Repository};
+
+/// Artifacts from which on it is worth showing how far the work is.
+const LONG_WORK: u64 = 500;
+
+/// The command and its four parts.
+pub fn command() -> Command {
+    Command::new("bundle")
+        .about("Carry check-ins in a file: make a bundle, look into it, take it in")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(export_command())
+        .subcommand(
+            with_common("import", "Take all of a bundle into the repository, or nothing", "The bundle").arg(
+                Arg::new("user")
+                    .long("user")
+                    .value_name("NAME")
+                    .help("The login that the artifacts are received from"),
+            ),
+        )
+        .subcommand(with_common("ls", "List the check-ins of a bundle", "The bundle"))
+        .subcommand(with_common(
+            "verify",
+            "Verify every artifact of a bundle without importing it",
+            "The bundle",
+        ))
+}
+
+fn with_common(name: &'static str, about: &'static str, file: &'static str) -> Command {
+    let path = |name| Arg::new(name).value_parser(value_parser!(PathBuf));
+    Command::new(name)
+        .about(about)
+        .arg(path("file").value_name("FILE").required(true).help(file))
+        .arg(
+            path("repository")
+                .short('R')
+                .long("repository")
+                .value_name("REPO")
+                .help("The repository file; that of the checkout otherwise"),
+        )
+        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the outcome as JSON"))
+}
+
+fn export_command() -> Command {
+    let named = |name: &'static str| Arg::new(name).long(name).value_name("CHECK-IN");
+    with_common(
+        "export",
+        "Write check-ins with their files and tags into a new bundle file",
+        "The file to make",
+    )
+    .arg(Arg::new("branch").long("branch").value_name("BRANCH").help("All check-ins of a branch"))
+    .arg(named("from").requires("to").help("The first of a range of check-ins"))
+    .arg(named("to").requires("from").help("The last of the range"))
+    .arg(named("check-in").help("One check-in"))
+    .arg(named("descendants").help("All descendants of a check-in, without itself"))
+    .arg(
+        named("have")
+            .value_name("HASH")
+            .help("What the receiver holds: a check-in's full hash. Deltas may build on it"),
+    )
+    .arg(
+        Arg::new("wire")
+            .long("wire")
+            .action(ArgAction::SetTrue)
+            .help("Write the smaller form for the wire, which only OCX reads"),
+    )
+    .group(ArgGroup::new("which").args(["branch", "from", "check-in", "descendants"]).required(true))
+}
+
+/// Runs one of the parts and gives what to print.
+pub fn run(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<String> {
+    let Some((part, given)) = given.subcommand() else { return Ok(String::new()) };
+    let file = folder.join(given.get_one::<PathBuf>("file").map_or(Path::new(""), PathBuf::as_path));
+    let is_json = given.get_flag("json");
+    match part {
+        "export" => {
+            let exported = export(given, folder, &file, terminal)?;
+            said(&exported, is_json, || exported_words(&exported, &file))
+        }
+        "import" => {
+            let imported = import(given, folder, &file, terminal)?;
+            said(&imported, is_json, || imported_words(&imported))
+        }
+        _ => {
+            let contents = contents(given, folder, &file)?;
+            said(&contents, is_json, || if part == "ls" { listed(&contents) } else { verified(&contents) })
+        }
+    }
+}
+
+fn said(outcome: &impl Serialize, is_json: bool, words: impl FnOnce() -> String) -> Result<String> {
+    if !is_json {
+        return Ok(words());
+    }
+    serde_json::to_string(outcome)
+        .map_err(|e| Error::new(Kind::Internal, "the outcome cannot be written as JSON").caused_by(e))
+}
+
+fn export(given: &ArgMatches, folder: &Path, file: &Path, terminal: &Terminal<'_>) -> Result<Exported> {
+    let repository = repository(given, folder)?;
+    let store = repository.store();
+    let text = |name: &str| given.get_one::<String>(name).map(String::as_str);
+    let selection = if let Some(branch) = text("branch") {
+        Selection::branch(Branch::parse(branch)?)
+    } else if let (Some(from), Some(to)) = (text("from"), text("to")) {
+        Selection::range(store.resolve(from)?, store.resolve(to)?)
+    } else if let Some(one) = text("check-in") {
+        Selection::one(store.resolve(one)?)
+    } else {
+        Selection::descendants(store.resolve(text("descendants").unwrap_or_default())?)
+    };
+    let selection = match text("have") {
+        Some(have) => selection.for_one_who_has(Hash::parse(have)?),
+        None => selection,
+    };
+    let bar = Bar::new("exporting", terminal);
+    let selection = match bar.progress() {
+        Some(progress) => selection.with_progress(progress),
+        None => selection,
+    };
+    if !given.get_flag("wire") {
+        return repository.export_bundle(file, &selection);
+    }
+    let unpacked = tempfile::tempdir().map_err(|e| Error::io("no room for a bundle", e))?;
+    let unpacked = unpacked.path().join("bundle");
+    let exported = repository.export_bundle(&unpacked, &selection)?;
+    let size = Bundle::open(&unpacked)?.save_wire(file)?;
+    Ok(Exported { size, ..exported })
+}
+
+fn import(given: &ArgMatches, folder: &Path, file: &Path, terminal: &Terminal<'_>) -> Result<Imported> {
+    let bundle = Bundle::open(file)?;
+    let repository = repository(given, folder)?;
+    let user = match (given.get_one::<String>("user"), Checkout::at(folder)) {
+        (Some(user), _) => User::parse(user)?,
+        (None, Ok(checkout)) if checkout.repository().path() == repository.path() => checkout.user()?,
+        _ => User::parse(terminal.login.as_deref().unwrap_or("admin"))?,
+    };
+    let bar = Bar::new("importing", terminal);
+    repository.import_bundle(&bundle, &Import { progress: bar.progress(), ..Import::by(user) })
+}
+
+/// A bundle that stands alone needs no repository.
+fn contents(given: &ArgMatches, folder: &Path, file: &Path) -> Result<Contents> {
+    let bundle = Bundle::open(file)?;
+    if bundle.is_standalone() {
+        bundle.contents()
+    } else {
+        bundle.contents_with(repository(given, folder)?.store())
+    }
+}
+
+fn repository(given: &ArgMatches, folder: &Path) -> Result<Repository> {
+    match given.get_one::<PathBuf>("repository") {
+        Some(path) => Repository::open(&folder.join(path)),
+        None => Ok(Checkout::at(folder)?.repository().clone()),
+    }
+}
+
+fn exported_words(exported: &Exported, file: &Path) -> String {
+    format!(
+        "Wrote {} check-ins, {} artifacts in all, into {} ({} bytes).",
+        exported.check_ins.len(),
+        exported.artifacts,
+        file.display(),
+        exported.size
+    )
+}
+
+fn imported_words(imported: &Imported) -> String {
+    let mut words = format!(
+        "Took in {} check-ins; {} artifacts are new, {} were here already.",
+        imported.check_ins.len(),
+        imported.artifacts,
+        imported.present
+    );
+    if let Some(last) = imported.check_ins.last() {
+        let _ = write!(words, "\nThe newest is {last}.");
+    }
+    words
+}
+
+fn listed(contents: &Contents) -> String {
+    let mut words =
+        format!("project {}", shown(contents.project_code.as_deref().unwrap_or("none").as_bytes()));
+    for one in &contents.check_ins {
+        let line = one.comment.lines().next().unwrap_or_default();
+        let branch = one.branch.as_deref().unwrap_or("(the parent's branch)");
+        let _ = write!(
+            words,
+            "\n{} {} {} on {}: {}",
+            one.hash.short(),
+            shown(one.date.as_bytes()),
+            shown(one.user.as_bytes()),
+            shown(branch.as_bytes()),
+            shown(line.as_bytes())
+        );
+    }
+    let _ = write!(words, "\n{}", verified(contents));
+    words
+}
+
+fn verified(contents: &Contents) -> String {
+    format!(
+        "{} artifacts verified: {} check-ins, {} other control artifacts, {} bytes expanded, {} in the file, {} bases outside.",
+        contents.artifacts,
+        contents.check_ins.len(),
+        contents.other_controls,
+        contents.expanded,
+        contents.size,
+        contents.bases.len()
+    )
+}
+
+/// A bar on standard error, while long work is done at a terminal.
+struct Bar(Option<ProgressBar>);
+
+impl Bar {
+    fn new(what: &'static str, terminal: &Terminal<'_>) -> Self {
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} artifacts, {eta}");
+        let bar = |style| ProgressBar::new(0).with_style(style).with_message(what);
+        Self(terminal.err_is_terminal.then_some(style.ok()).flatten().map(bar))
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let bar = self.0.clone()?;
+        Some(Arc::new(move |done, all| {
+            if all >= LONG_WORK && (done % 64 == 0 || done == all) {
+                bar.set_length(all);
+                bar.set_position(done);
+            }
+        }))
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

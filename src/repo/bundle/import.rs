@@ -1,0 +1,133 @@
+//! Taking a bundle into a repository: all of it or nothing.
+//!
+//! Rows are stored as they came, deltas as deltas, in the one transaction in which Fossil's code then links
+//! the artifacts in.
+
+pub(super) mod receiver;
+mod rules;
+
+use crate::engine::{self, Change};
+use crate::error::{Error, Kind, Result};
+use crate::name::{Branch, Hash, User};
+use crate::repo::Repository;
+
+use super::judge::Findings;
+use super::{Bundle, Progress};
+use receiver::Receiver;
+
+/// How a bundle is taken in.
+#[derive(Clone)]
+pub struct Import {
+    /// The login of this repository that the artifacts are received from.
+    pub user: User,
+    /// Accept nothing but check-ins by this user on this branch, their files, and the tags that they set on
+    /// themselves: for bundles from others.
+    pub only: Option<(User, Branch)>,
+    /// Told of every artifact.
+    pub progress: Option<Progress>,
+}
+
+impl Import {
+    /// Everything in the bundle is accepted, in the name of `user`.
+    #[must_use]
+    pub fn by(user: User) -> Self {
+        Self { user, only: None, progress: None }
+    }
+}
+
+impl std::fmt::Debug for Import {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Import").field("user", &self.user).field("only", &self.only).finish_non_exhaustive()
+    }
+}
+
+/// What an import brought.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Imported {
+    /// The check-ins that are new here, the oldest first.
+    pub check_ins: Vec<Hash>,
+    /// How many artifacts are new here.
+    pub artifacts: usize,
+    /// How many were here already.
+    pub present: usize,
+}
+
+impl Repository {
+    /// Takes all of a bundle in, or nothing. What is new is public and will be sent by the next push.
+    ///
+    /// # Errors
+    /// [`Kind::Foreign`] for a bundle of another project; [`Kind::NotFound`] when a basis is not here with content, or
+    /// there is no such user; [`Kind::Corrupt`] for content that has not its hash; [`Kind::TooLarge`]; [`Kind::Denied`] for what
+    /// is shunned here, follows a private check-in, or is not what [`Import::only`] accepts; [`Kind::Invalid`] for file
+    /// content that would be obeyed as a control artifact; [`Kind::Busy`], [`Kind::DiskFull`].
+    pub fn import_bundle(&self, bundle: &Bundle, import: &Import) -> Result<Imported> {
+        let user = import.user.to_string();
+        let (bundle, import) = (bundle.clone(), import.clone());
+        engine::change(self.path(), &user, move |change| take_in(change, &bundle, &import))
+    }
+}
+
+fn take_in(change: &mut Change<'_>, bundle: &Bundle, import: &Import) -> Result<Imported> {
+    rules::same_project(change.connection(), bundle)?;
+    rules::nothing_shunned(change.connection(), bundle)?;
+    let receipt = change.receipt()?;
+    let mut receiver = Receiver::new(change.connection(), bundle, receipt)?;
+    let (mut done, all) = (0, bundle.len() as u64);
+    let findings = {
+        let mut bases = receiver::Bases::of(change.connection(), bundle)?;
+        bundle.judge(
+            |hash| bases.content(hash),
+            |expanded| {
+                done += 1;
+                if let Some(progress) = &import.progress {
+                    progress(done, all);
+                }
+                receiver.store(expanded)
+            },
+        )?
+    };
+    let stored = receiver.finish()?;
+    rules::no_content_is_control(change.connection(), bundle, &findings, &stored)?;
+    rules::no_private_parent(change.connection(), bundle, &findings)?;
+    if let Some((user, _)) = &import.only {
+        rules::only_check_ins(bundle, &findings, user)?;
+    }
+    let check_ins = in_order(bundle, &findings, &stored);
+    let linked: Vec<i64> = check_ins
+        .iter()
+        .copied()
+        .chain(findings.controls.iter().filter(|c| c.check_in.is_none()).map(|c| c.row))
+        .filter(|&row| stored.is_new(row))
+        .map(|row| stored.rids[row])
+        .collect();
+    change.crosslink(&linked)?;
+    if !stored.filled.is_empty() {
+        change.filled(&stored.filled)?;
+    }
+    rules::all_linked(change.connection(), bundle, &check_ins, &stored)?;
+    if let Some((_, branch)) = &import.only {
+        rules::only_branch(change.connection(), bundle, &check_ins, &stored, branch)?;
+    }
+    Ok(Imported {
+        check_ins: check_ins.iter().map(|&row| bundle.inner.rows[row].hash).collect(),
+        artifacts: stored.new,
+        present: bundle.len() - stored.new,
+    })
+}
+
+/// The new check-ins by their time, so that Fossil finds most parents linked in and at hand.
+fn in_order(bundle: &Bundle, findings: &Findings, stored: &receiver::Stored) -> Vec<usize> {
+    let mut found: Vec<(&str, usize)> = findings
+        .controls
+        .iter()
+        .filter(|control| stored.is_new(control.row))
+        .filter_map(|control| Some((control.check_in.as_ref()?.date.as_str(), control.row)))
+        .collect();
+    found.sort_unstable_by_key(|&(date, row)| (date, bundle.inner.rows[row].id));
+    found.into_iter().map(|(_, row)| row).collect()
+}
+
+/// A refusal that names an artifact.
+fn denied(what: String, hint: &str) -> Error {
+    Error::new(Kind::Denied, what).hint(hint)
+}

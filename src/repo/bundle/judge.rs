@@ -1,0 +1,172 @@
+//! What each content of a bundle is: whether it has its hash, and whether Fossil would obey it. On several
+//! threads, since hashing takes most of the time.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::Bundle;
+use super::file::in_bundle;
+use super::walk::Expanded;
+use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
+use crate::repo::artifact::{Manifest, looks_like_artifact};
+
+/// Bytes of contents that may wait for a thread.
+const WAITING_MAX: usize = 16 << 20;
+
+/// What was found in a bundle.
+#[derive(Default)]
+pub(super) struct Findings {
+    /// Rows that are control artifacts, in no order.
+    pub controls: Vec<Control>,
+    /// Contents that check-ins in the bundle name as their files.
+    pub files: HashSet<Hash>,
+}
+
+/// A control artifact.
+pub(super) struct Control {
+    pub row: usize,
+    /// What it says, if it is a check-in; without its files.
+    pub check_in: Option<Manifest>,
+}
+
+/// Contents on their way to the threads.
+struct Queue<'a> {
+    bundle: &'a Bundle,
+    state: Mutex<State>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<(usize, Arc<Vec<u8>>)>,
+    bytes: usize,
+    closed: bool,
+    findings: Findings,
+    failure: Option<Error>,
+}
+
+impl Bundle {
+    /// Expands and verifies every artifact and calls `visit` with each, some before they are verified: what it
+    /// does must be undone on an error.
+    pub(super) fn judge(
+        &self,
+        external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
+        mut visit: impl FnMut(&Expanded<'_>) -> Result<()>,
+    ) -> Result<Findings> {
+        let queue = Queue { bundle: self, state: Mutex::default(), more: Condvar::new() };
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(8);
+        let walked = thread::scope(|scope| {
+            // Also when `visit` panics: the threads must end.
+            let closing = Closing(&queue);
+            for _ in 0..threads {
+                // Without a thread the walk does its work.
+                let _ = thread::Builder::new().spawn_scoped(scope, || queue.work());
+            }
+            let walked = self.walk(external, |expanded| {
+                visit(&expanded)?;
+                queue.push(expanded.row, expanded.content)
+            });
+            drop(closing);
+            walked
+        });
+        while queue.take_one() {}
+        let state = queue.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        walked?;
+        let findings = state.failure.map_or(Ok(state.findings), Err)?;
+        self.refuse_control_as_content(&findings)?;
+        Ok(findings)
+    }
+
+    /// Content never becomes control: what a check-in holds as a file must not be a check-in itself.
+    fn refuse_control_as_content(&self, findings: &Findings) -> Result<()> {
+        let hash = |control: &Control| self.inner.rows[control.row].hash;
+        match findings.controls.iter().map(hash).find(|hash| findings.files.contains(hash)) {
+            Some(hash) => Err(control_as_content(&hash)),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(super) fn control_as_content(hash: &Hash) -> Error {
+    let what = format!(
+        "the file content `{hash}` has the form of a Fossil control artifact, which every server would obey"
+    );
+    Error::new(Kind::Invalid, what).hint("Leave the check-in with that file out of the bundle.")
+}
+
+/// Lets the threads end.
+struct Closing<'a, 'b>(&'a Queue<'b>);
+
+impl Drop for Closing<'_, '_> {
+    fn drop(&mut self) {
+        self.0.state().closed = true;
+        self.0.more.notify_all();
+    }
+}
+
+impl Queue<'_> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands a content over; where too much waits already, does a part of the work.
+    fn push(&self, row: usize, content: Arc<Vec<u8>>) -> Result<()> {
+        let mut state = self.state();
+        if let Some(e) = state.failure.take() {
+            return Err(e);
+        }
+        state.bytes += content.len();
+        let too_much = state.bytes > WAITING_MAX;
+        state.waiting.push_back((row, content));
+        drop(state);
+        self.more.notify_one();
+        if too_much {
+            self.take_one();
+        }
+        Ok(())
+    }
+
+    /// Judges one content, if one waits.
+    fn take_one(&self) -> bool {
+        let mut state = self.state();
+        let Some((row, content)) = state.waiting.pop_front() else { return false };
+        state.bytes -= content.len();
+        drop(state);
+        self.judge(row, &content);
+        true
+    }
+
+    fn work(&self) {
+        loop {
+            let mut state = self.state();
+            while state.waiting.is_empty() && !state.closed {
+                state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.waiting.is_empty() {
+                return;
+            }
+            drop(state);
+            self.take_one();
+        }
+    }
+
+    fn judge(&self, row: usize, content: &[u8]) {
+        let hash = self.bundle.inner.rows[row].hash;
+        if !hash.names(content) {
+            let what = format!("artifact `{hash}` does not have that hash");
+            let failure = Error::new(Kind::Corrupt, what).hint("Get the bundle anew.");
+            self.state().failure = Some(in_bundle(&self.bundle.inner.name, failure));
+            return;
+        }
+        if !looks_like_artifact(content) {
+            return;
+        }
+        let mut check_in = Manifest::parse(content).ok();
+        let files = check_in.as_mut().map(|m| std::mem::take(&mut m.files)).unwrap_or_default();
+        let mut state = self.state();
+        state.findings.files.extend(files.into_iter().filter_map(|file| file.hash));
+        state.findings.controls.push(Control { row, check_in });
+    }
+}

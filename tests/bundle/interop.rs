@@ -1,0 +1,138 @@
+//! Both ways between OCX and plain Fossil.
+
+use ocx::name::Branch;
+use ocx::repo::Bundle;
+use ocx::repo::bundle::{Import, Selection};
+
+use super::place::{OCX, Place, ann, assert_whole, count, derived, said};
+
+#[test]
+fn what_is_imported_is_what_plain_fossil_derives_anew() {
+    let place = Place::with_history();
+    let bundle = place.bundle("b.bundle");
+    let imported = place.import(&bundle).unwrap();
+    assert_eq!(imported.check_ins.len(), 12);
+    assert_eq!((imported.artifacts, imported.present), (bundle.len(), 0));
+    assert_whole(&place, place.there.path());
+    assert_eq!(derived(place.here.path()), derived(place.there.path()));
+    let tip = place.there.store().check_in(&place.tip()).unwrap();
+    assert_eq!((tip.comment.as_str(), tip.branch.as_str()), ("a better comment", "side"));
+}
+
+#[test]
+fn plain_fossil_imports_what_ocx_exports() {
+    for program in ["fossil", OCX] {
+        let place = Place::with_history();
+        place.bundle("b.bundle");
+        let before: &[&str] = if program == OCX { &["fossil"] } else { &[] };
+        let args = [before, &["bundle", "import", "--publish", "b.bundle", "-R", "there.fossil"]].concat();
+        said(&place.run(program, &args));
+        assert_eq!(derived(place.here.path()), derived(place.there.path()), "{program}");
+        let listed = place.fossil(&["bundle", "ls", "b.bundle", "-R", "there.fossil"]);
+        assert!(listed.contains("check-in to side by ann"), "{listed}");
+        assert!(listed.contains("file all.txt"), "{listed}");
+    }
+}
+
+#[test]
+fn ocx_imports_what_plain_fossil_exports() {
+    for standalone in [true, false] {
+        let place = Place::with_history();
+        let mut args = vec!["bundle", "export", "b.bundle", "--from", "root:trunk", "-R", "here.fossil"];
+        if standalone {
+            args.push("--standalone");
+        }
+        place.fossil(&args);
+        let bundle = Bundle::open(&place.path("b.bundle")).unwrap();
+        let imported = place.import(&bundle).unwrap();
+        assert_eq!(imported.check_ins.len(), 12, "standalone: {standalone}");
+        assert_whole(&place, place.there.path());
+        assert_eq!(derived(place.here.path()), derived(place.there.path()));
+    }
+}
+
+#[test]
+fn a_delta_from_an_artifact_that_is_here_stays_a_delta() {
+    let place = Place::new();
+    place.edit("a.txt", &super::place::text(1));
+    let first = place.save("first", None).hash;
+    let start = place.bundle("start.bundle");
+    place.import(&start).unwrap();
+    for i in 2..5 {
+        place.edit("a.txt", &super::place::text(i));
+        place.save("more", None);
+    }
+    // Plain Fossil makes deltas from what it thinks that the receiver has.
+    place.fossil(&["bundle", "export", "b.bundle", "--branch", "trunk", "-R", "here.fossil"]);
+    let whole = Bundle::open(&place.path("b.bundle")).unwrap();
+    let imported = place.import(&whole).unwrap();
+    assert_eq!(imported.check_ins.len(), 3);
+    assert!(imported.present >= 2, "{imported:?}");
+    assert!(!imported.check_ins.contains(&first));
+    assert!(count(place.there.path(), "SELECT count(*) FROM delta") > 0);
+    assert_whole(&place, place.there.path());
+    assert_eq!(derived(place.here.path()), derived(place.there.path()));
+}
+
+#[test]
+fn a_receiver_with_the_parent_gets_deltas_from_what_it_holds() {
+    let place = Place::with_history();
+    place.import(&place.bundle("start.bundle")).unwrap();
+    let have = place.tip();
+    // The older version becomes a delta from the newer, so go back and build the export's deltas on old ones.
+    for i in 20..24 {
+        place.edit("all.txt", &super::place::text(i));
+        place.save("later", None);
+    }
+    let path = place.path("more.bundle");
+    let selection = Selection::branch(Branch::parse("side").unwrap()).for_one_who_has(have);
+    let exported = place.here.export_bundle(&path, &selection).unwrap();
+    assert_eq!(exported.check_ins.len(), 4);
+    let bundle = Bundle::open(&path).unwrap();
+    assert!(bundle.len() < 12, "{}", bundle.len());
+    place.import(&bundle).unwrap();
+    assert_whole(&place, place.there.path());
+    assert_eq!(derived(place.here.path()), derived(place.there.path()));
+}
+
+#[test]
+fn imported_check_ins_are_sent_by_the_next_push() {
+    let place = Place::with_history();
+    place.import(&place.bundle("b.bundle")).unwrap();
+    let there = place.there.path();
+    assert_eq!(count(there, "SELECT count(*) FROM private"), 0);
+    let unsent = count(there, "SELECT count(*) FROM unsent");
+    assert_eq!(unsent, count(there, "SELECT count(*) FROM blob") - 1);
+    assert_eq!(count(there, "SELECT count(*) FROM unclustered WHERE rid>1"), unsent);
+    let receipt = place.there.store().receipt(&place.tip()).unwrap().unwrap();
+    assert_eq!(receipt.user, "ann");
+    // By plain Fossil, to a third repository that has nothing of it.
+    let third = place.path("third.fossil");
+    ocx::repo::Repository::clone_file(place.there.path(), &third, &ann()).unwrap();
+    assert_eq!(derived(&third), derived(there));
+}
+
+#[test]
+fn the_repository_grows_by_little_more_than_the_bundle() {
+    let place = Place::new();
+    for i in 0..60 {
+        place.edit("a.txt", &super::place::text(i));
+        place.edit("b.txt", &(0..400).map(|n| format!("{}\n", n * (i + 1) * 7919)).collect::<String>());
+        place.save("more", None);
+    }
+    let bundle = place.bundle("b.bundle");
+    let pages = |path| count(path, "SELECT page_count*page_size FROM pragma_page_count, pragma_page_size");
+    let before = pages(place.there.path());
+    place.import(&bundle).unwrap();
+    let grown = pages(place.there.path()) - before;
+    let size = i64::try_from(bundle.size()).unwrap();
+    assert!(grown * 10 <= size * 12 + 10 * 64 * 1024, "{grown} bytes for a bundle of {size}");
+}
+
+#[test]
+fn an_import_by_a_user_who_is_not_there_is_refused() {
+    let place = Place::with_history();
+    let import = Import::by(ocx::name::User::parse("zed").unwrap());
+    let refused = place.there.import_bundle(&place.bundle("b.bundle"), &import).unwrap_err();
+    assert_eq!(refused.kind(), ocx::error::Kind::NotFound);
+}
