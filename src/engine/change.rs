@@ -71,7 +71,6 @@ impl<'a> Change<'a> {
     }
 
     /// Runs `f`, in which statements may write to the tables `user` and `config`.
-    #[allow(dead_code, reason = "for the modules above, as they come")]
     pub(crate) fn unprotected<T>(&self, f: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         struct Again;
         impl Drop for Again {
