@@ -4,10 +4,14 @@
 //! transaction; then the checkout's own database follows. What happens when the process ends in
 //! between is `checkout`'s business ([`Checkout::recovered`](super::Checkout::recovered)).
 
-use std::collections::BTreeMap;
+mod file_cards;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::artifact::{Cherrypick, FileCard, Manifest, TagAction, TagCard, looks_like_artifact};
+use file_cards::FileCards;
+
+use super::artifact::{Cherrypick, Manifest, TagAction, TagCard, looks_like_artifact};
 use super::checkout::Checkout;
 use super::status::{FILE_MAX, Status};
 use super::store::{CheckInInfo, FileEntry, Files};
@@ -71,14 +75,16 @@ impl Checkout {
             let _ = self.abandon_intent(&hash);
             return Err(e);
         }
-        self.repository().store().remember(&hash, Arc::new(status.files.clone()));
+        let Draft { branch, manifest, .. } = draft;
+        let time = manifest.date.clone();
+        self.repository().store().remember(&hash, manifest, Arc::clone(&status.files));
         // It is stored, whatever keeps the checkout from moving; the next look at the checkout makes that good.
         if let Err(e) = self.follow(&hash, status) {
             tracing::warn!("check-in {hash} is stored, but the checkout has not moved to it yet: {e}");
         }
         // What was looked at is a matter of speed only.
         let _ = self.remember();
-        Ok(CheckedIn { hash, branch: draft.branch, time: draft.manifest.date })
+        Ok(CheckedIn { hash, branch, time })
     }
 }
 
@@ -111,10 +117,12 @@ impl Draft {
         let date = date_after(checkout, &parent, check_in.time.as_deref())?;
         let contents = contents(checkout, status, &*store.files(&parent.hash)?)?;
         let branch = check_in.branch.as_ref().map_or(parent.branch.clone(), ToString::to_string);
+        let FileCards { baseline, cards } = FileCards::of(store, &parent.hash, status)?;
         let mut manifest = Manifest {
+            baseline,
             comment: Some(check_in.comment.clone()),
             date,
-            files: file_cards(&status.files, &status.renamed),
+            files: cards,
             parents: vec![parent.hash],
             tags: tags(checkout, &parent, &branch)?,
             user: Some(check_in.user.to_string()),
@@ -151,22 +159,13 @@ fn refuse_unstorable(status: &Status) -> Result<()> {
         .hint("Rename or remove it, or ignore it by `.fossil-settings/ignore-glob`; a check-in holds every file or none."))
 }
 
-fn file_cards(files: &Files, renamed: &BTreeMap<TreePath, TreePath>) -> Vec<FileCard> {
-    files
-        .iter()
-        .map(|(path, file)| FileCard {
-            name: path.to_string(),
-            hash: Some(file.hash),
-            kind: file.kind,
-            prior: renamed.get(path).map(ToString::to_string),
-        })
-        .collect()
-}
-
 /// The contents that the repository may lack, read again and checked against the status.
 fn contents(checkout: &Checkout, status: &Status, before: &Files) -> Result<Vec<Content>> {
     let mut contents = Vec::new();
-    for (path, file) in &status.files {
+    // Content differs where a change or a rename is.
+    let touched: BTreeSet<&TreePath> =
+        status.changes.iter().map(|c| &c.path).chain(status.renamed.keys()).collect();
+    for (path, file) in touched.into_iter().filter_map(|path| status.files.get_key_value(path)) {
         let old = before.get(status.renamed.get(path).unwrap_or(path));
         if old.is_some_and(|old| old.hash == file.hash) {
             continue;

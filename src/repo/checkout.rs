@@ -284,8 +284,7 @@ impl Checkout {
     }
 
     pub(super) fn allows_symlinks(&self) -> Result<bool> {
-        let value = self.repository.store().setting("allow-symlinks")?.unwrap_or_default();
-        Ok(matches!(value.trim().to_ascii_lowercase().as_str(), "1" | "on" | "yes" | "true"))
+        self.repository.store().flag("allow-symlinks")
     }
 
     pub(super) fn stat_cache(&self) -> MutexGuard<'_, StatCache> {

@@ -4,6 +4,7 @@
 //! only when they are older than the moment at which it was read.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::thread;
 
 use rusqlite::{Connection, params};
@@ -32,7 +33,7 @@ pub struct Status {
     /// Names, shown on one line, that no check-in can hold, each with the reason.
     pub refused: Vec<(String, String)>,
     /// All files that a check-in would hold.
-    pub files: Files,
+    pub files: Arc<Files>,
     /// Files that were renamed by Fossil's `mv`: the new path, and the one in the parent.
     pub renamed: BTreeMap<TreePath, TreePath>,
 }
@@ -79,7 +80,7 @@ impl Status {
     #[must_use]
     pub fn tree_hash(&self) -> Hash {
         let mut text = String::with_capacity(self.files.len() * 110);
-        for (path, file) in &self.files {
+        for (path, file) in self.files.iter() {
             let kind = match file.kind {
                 FileKind::Regular => '-',
                 FileKind::Executable => 'x',
@@ -113,7 +114,14 @@ impl Checkout {
             .renamed
             .into_iter()
             .filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
-        Ok(Status { parent, changes, ignored: walk.ignored, refused, renamed: renamed.collect(), files })
+        Ok(Status {
+            parent,
+            changes,
+            ignored: walk.ignored,
+            refused,
+            renamed: renamed.collect(),
+            files: Arc::new(files),
+        })
     }
 
     /// Writes down what looking at the files has shown, so that the next process need not read them again, and the

@@ -201,10 +201,11 @@ static int ocx_put(const OcxText *pText, const char *zHash, int previous){
 }
 
 /*
-** Store the manifest of a check-in and link it in, as ocx_put() does.
+** Store the manifest of a check-in and link it in, as ocx_put() does.  Linking makes
+** the parent's a delta from it, where both or neither have a baseline.
 */
-static int ocx_put_manifest(const OcxCheckIn *p, int pid){
-  int rid = ocx_put(&p->manifest, p->manifest_hash, pid);
+static int ocx_put_manifest(const OcxCheckIn *p){
+  int rid = ocx_put(&p->manifest, p->manifest_hash, 0);
   return rid && db_exists("SELECT 1 FROM event WHERE objid=%d AND type='ci'", rid) ? rid : 0;
 }
 
@@ -217,7 +218,7 @@ static int ocx_check_in_within(const OcxCheckIn *p){
   if( rc!=OCX_STORED && !(rc==OCX_WOULD_FORK && p->allow_fork) ) return rc;
   g.markPrivate = p->is_private;
   for(i=0; i<p->content_count; i++) ocx_put_content(&p->contents[i]);
-  rid = ocx_put_manifest(p, pid);
+  rid = ocx_put_manifest(p);
   g.markPrivate = 0;
   if( rid==0 ) return OCX_NOT_ACCEPTED;
   if( db_exists("SELECT 1 FROM event c, event p WHERE c.objid=%d AND p.objid=%d"

@@ -132,22 +132,21 @@ impl Store {
         let manifest = self.manifest(hash)?;
         let mut files = Files::new();
         if let Some(baseline) = &manifest.baseline {
-            let baseline = self.manifest(baseline)?;
-            if baseline.baseline.is_some() {
+            if self.manifest(baseline)?.baseline.is_some() {
                 let what = format!("the baseline of check-in `{}` has a baseline itself", hash.short());
                 return Err(Error::new(Kind::Corrupt, what));
             }
-            amend(&mut files, &baseline.files)?;
+            files.clone_from(&*self.files(baseline)?);
         }
         amend(&mut files, &manifest.files)?;
         let files = Arc::new(files);
-        self.remember(hash, Arc::clone(&files));
+        self.cache().of(hash).files = Some(Arc::clone(&files));
         Ok(files)
     }
 
-    /// Keeps the files of a check-in that was just made of them, so that they are not read back.
-    pub(in crate::repo) fn remember(&self, hash: &Hash, files: Arc<Files>) {
-        self.cache().of(hash).files = Some(files);
+    /// Keeps a check-in that was just made, so that it is not read back.
+    pub(in crate::repo) fn remember(&self, hash: &Hash, manifest: Manifest, files: Arc<Files>) {
+        *self.cache().of(hash) = Cached { manifest: Some(Arc::new(manifest)), files: Some(files) };
     }
 
     fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
