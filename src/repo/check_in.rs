@@ -77,7 +77,12 @@ impl Checkout {
         }
         let Draft { branch, manifest, .. } = draft;
         let time = manifest.date.clone();
-        self.repository().store().remember(&hash, manifest, Arc::clone(&status.files));
+        let store = self.repository().store();
+        if let Ok(before) = store.files(&status.parent) {
+            let changed = status.changes.iter().map(|change| &change.path);
+            self.stat_cache().go_on_to(&status.files, &before, changed);
+        }
+        store.remember(&hash, manifest, Arc::clone(&status.files));
         // It is stored, whatever keeps the checkout from moving; the next look at the checkout makes that good.
         if let Err(e) = self.follow(&hash, status) {
             tracing::warn!("check-in {hash} is stored, but the checkout has not moved to it yet: {e}");

@@ -3,11 +3,13 @@
 //! A file counts by its content: its size and times only tell that it need not be read again, and
 //! only when they are older than the moment at which it was read.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod seen;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
 
-use rusqlite::{Connection, params};
+pub(super) use seen::StatCache;
 
 use super::checkout::Checkout;
 use super::store::{FileEntry, Files};
@@ -17,9 +19,6 @@ use crate::name::{Hash, TreePath};
 
 /// The most bytes that a file may have: SQLite holds no larger value.
 pub const FILE_MAX: u64 = 1_000_000_000 - 64 * 1024;
-
-/// A file whose times are less than this before its reading may have been written again unseen.
-const CLOCK_STEP_NS: i64 = 50_000_000;
 
 /// The files of a checkout and their changes.
 #[derive(Debug, Clone)]
@@ -103,25 +102,28 @@ impl Checkout {
         self.recover()?;
         let parent = self.parent()?;
         let before = self.repository().store().files(&parent)?;
-        let known = self.known_files()?;
-        let tracked = KnownPaths { before: &before, added: &known.added };
-        let walk = self.tree().walk(&self.ignore()?, &tracked)?;
+        let told = self.known_files()?;
+        let tracked = KnownPaths { before: &before, added: &told.added };
+        let mut cache = self.stat_cache();
+        self.state(|db| cache.load(db))?;
+        cache.compare_with(&before);
+        let walk = self.tree().walk_past(&*cache, &self.ignore()?, &tracked)?;
         let mut refused = walk.refused;
         let entries = self.storable(walk.entries, &before, &mut refused)?;
-        let files = self.hashed(&entries, &before, &known.renamed, &mut refused)?;
-        let changes = changes(&before, &files);
-        let renamed = known
-            .renamed
-            .into_iter()
-            .filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
-        Ok(Status {
-            parent,
-            changes,
-            ignored: walk.ignored,
-            refused,
-            renamed: renamed.collect(),
-            files: Arc::new(files),
-        })
+        let looked = self.hashed(&mut cache, &entries, &before, &told.renamed, &mut refused)?;
+        let gone = cache.gone(&before, &walk.known, &looked);
+        let mut changes: Vec<_> = looked
+            .iter()
+            .filter_map(|(path, file)| Some((path, difference(before.get(path), file)?)))
+            .chain(gone.iter().map(|path| (path, How::Deleted)))
+            .map(|(path, how)| Change { path: path.clone(), how })
+            .collect();
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        let files = with(&before, &changes, &looked);
+        let renamed =
+            told.renamed.into_iter().filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
+        let renamed = renamed.collect();
+        Ok(Status { parent, changes, ignored: walk.ignored, refused, renamed, files })
     }
 
     /// Writes down what looking at the files has shown, so that the next process need not read them again, and the
@@ -153,10 +155,10 @@ impl Checkout {
                 ));
                 continue;
             }
-            if entry.size > FILE_MAX {
+            if entry.stamp.size > FILE_MAX {
                 refused.push((
                     entry.path.shown(),
-                    format!("it has {} bytes, more than the limit of {FILE_MAX}", entry.size),
+                    format!("it has {} bytes, more than the limit of {FILE_MAX}", entry.stamp.size),
                 ));
                 continue;
             }
@@ -169,42 +171,40 @@ impl Checkout {
         Ok(storable)
     }
 
-    /// The files with their hashes; those that are neither cached nor readable end in an error.
+    /// The files of `entries` with their hashes; those that are neither cached nor readable end in an error.
     fn hashed(
         &self,
+        cache: &mut StatCache,
         entries: &[Entry],
         before: &Files,
         renamed: &BTreeMap<TreePath, TreePath>,
         refused: &mut Vec<(String, String)>,
     ) -> Result<Files> {
         let started_ns = now_ns();
-        let mut cache = self.stat_cache();
-        self.state(|db| cache.load(db))?;
-        let unseen: Vec<&Entry> = entries.iter().filter(|e| cache.hash(e).is_none()).collect();
+        let (mut files, mut fresh, mut unseen) = (Files::new(), Vec::new(), Vec::new());
+        for entry in entries {
+            match cache.hash(entry) {
+                Some(hash) => drop(files.insert(entry.path.clone(), FileEntry { hash, kind: entry.kind })),
+                None => unseen.push(entry),
+            }
+        }
         let hashes = in_two_threads(&unseen, |entry| {
             let old = before.get(renamed.get(&entry.path).unwrap_or(&entry.path));
             self.hash_file(entry, old.map(|f| f.hash))
         });
-        let mut fresh = Vec::new();
         for (entry, hash) in unseen.into_iter().zip(hashes) {
             match hash {
-                Ok(hash) => fresh.push((entry, hash)),
+                Ok(hash) => {
+                    files.insert(entry.path.clone(), FileEntry { hash, kind: entry.kind });
+                    fresh.push((entry, hash));
+                }
                 Err(e) if e.kind() == Kind::NotFound => {
                     refused.push((entry.path.shown(), "it went while it was read".to_owned()));
                 }
                 Err(e) => return Err(e),
             }
         }
-        let mut files = Files::new();
-        for entry in entries {
-            if let Some(hash) = cache.hash(entry) {
-                files.insert(entry.path.clone(), FileEntry { hash, kind: entry.kind });
-            }
-        }
-        for (entry, hash) in &fresh {
-            files.insert(entry.path.clone(), FileEntry { hash: *hash, kind: entry.kind });
-        }
-        cache.keep(&fresh, started_ns);
+        cache.keep(&fresh, started_ns, before);
         Ok(files)
     }
 
@@ -241,13 +241,19 @@ impl Tracked for KnownPaths<'_> {
     }
 }
 
-fn changes(before: &Files, after: &Files) -> Vec<Change> {
-    let gone = before.keys().filter(|path| !after.contains_key(*path)).map(|path| (path, How::Deleted));
-    let there = after.iter().filter_map(|(path, file)| Some((path, difference(before.get(path), file)?)));
-    let mut changes: Vec<_> =
-        gone.chain(there).map(|(path, how)| Change { path: path.clone(), how }).collect();
-    changes.sort_by(|a, b| a.path.cmp(&b.path));
-    changes
+/// The files of `before` with `changes`, whose new content is in `looked`.
+fn with(before: &Arc<Files>, changes: &[Change], looked: &Files) -> Arc<Files> {
+    if changes.is_empty() {
+        return Arc::clone(before);
+    }
+    let mut files = Files::clone(before);
+    for Change { path, .. } in changes {
+        match looked.get(path) {
+            Some(file) => files.insert(path.clone(), *file),
+            None => files.remove(path),
+        };
+    }
+    Arc::new(files)
 }
 
 fn difference(old: Option<&FileEntry>, new: &FileEntry) -> Option<How> {
@@ -280,110 +286,6 @@ fn in_two_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
         }
         done
     })
-}
-
-/// Hashes of files by what the disk said of them when they were read.
-#[derive(Debug, Default)]
-pub(super) struct StatCache {
-    loaded: bool,
-    seen: HashMap<TreePath, (Stamp, Hash)>,
-    /// Which of them are not written down yet.
-    unwritten: BTreeSet<TreePath>,
-}
-
-/// What must be the same for a file to be the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    size: u64,
-    mtime_ns: i64,
-    ctime_ns: i64,
-    inode: u64,
-    is_link: bool,
-}
-
-impl Stamp {
-    fn of(entry: &Entry) -> Self {
-        Self {
-            size: entry.size,
-            mtime_ns: entry.mtime_ns,
-            ctime_ns: entry.ctime_ns,
-            inode: entry.inode,
-            is_link: entry.kind == FileKind::Symlink,
-        }
-    }
-}
-
-impl StatCache {
-    /// Reads what an earlier process has kept.
-    fn load(&mut self, db: &Connection) -> Result<()> {
-        if self.loaded {
-            return Ok(());
-        }
-        self.loaded = true;
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE name='ocx_stat'";
-        if db.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0 {
-            return Ok(());
-        }
-        let mut query =
-            db.prepare("SELECT path, size, mtime_ns, ctime_ns, inode, is_link, hash FROM ocx_stat")?;
-        let mut rows = query.query([])?;
-        while let Some(row) = rows.next()? {
-            let (path, hash): (String, String) = (row.get(0)?, row.get(6)?);
-            let (Ok(path), Ok(hash)) = (TreePath::parse_stored(&path), Hash::parse(&hash)) else { continue };
-            let stamp = Stamp {
-                size: row.get::<_, i64>(1)?.cast_unsigned(),
-                mtime_ns: row.get(2)?,
-                ctime_ns: row.get(3)?,
-                inode: row.get::<_, i64>(4)?.cast_unsigned(),
-                is_link: row.get(5)?,
-            };
-            self.seen.insert(path, (stamp, hash));
-        }
-        Ok(())
-    }
-
-    fn hash(&self, entry: &Entry) -> Option<Hash> {
-        let (stamp, hash) = self.seen.get(&entry.path)?;
-        (*stamp == Stamp::of(entry)).then_some(*hash)
-    }
-
-    /// Keeps the hashes of files that cannot have changed unseen since they were read, after `started_ns`.
-    fn keep(&mut self, fresh: &[(&Entry, Hash)], started_ns: i64) {
-        let settled = |e: &Entry| e.mtime_ns.max(e.ctime_ns) + CLOCK_STEP_NS < started_ns;
-        for (entry, hash) in fresh.iter().filter(|(entry, _)| settled(entry)) {
-            self.seen.insert(entry.path.clone(), (Stamp::of(entry), *hash));
-            self.unwritten.insert(entry.path.clone());
-        }
-    }
-
-    /// Writes down what is not written yet.
-    fn write(&mut self, db: &Connection) -> Result<()> {
-        if self.unwritten.is_empty() {
-            return Ok(());
-        }
-        let done = db.unchecked_transaction()?;
-        done.execute_batch(
-            "CREATE TABLE IF NOT EXISTS ocx_stat(path TEXT PRIMARY KEY, size INT, mtime_ns INT, ctime_ns INT,
-               inode INT, is_link INT, hash TEXT) WITHOUT ROWID",
-        )?;
-        let mut put = done.prepare("REPLACE INTO ocx_stat VALUES(?1,?2,?3,?4,?5,?6,?7)")?;
-        for path in &self.unwritten {
-            let Some((stamp, hash)) = self.seen.get(path) else { continue };
-            put.execute(params![
-                path.as_str(),
-                stamp.size.cast_signed(),
-                stamp.mtime_ns,
-                stamp.ctime_ns,
-                stamp.inode.cast_signed(),
-                stamp.is_link,
-                hash.as_str()
-            ])?;
-        }
-        drop(put);
-        done.commit()?;
-        self.unwritten.clear();
-        Ok(())
-    }
 }
 
 fn now_ns() -> i64 {

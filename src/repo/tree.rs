@@ -6,6 +6,7 @@
 mod beneath;
 mod find;
 mod missing;
+mod stamp;
 mod walk;
 mod write;
 
@@ -17,7 +18,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 pub use find::{FILE_MAX, Found, Hit, LINE_MAX, Search, Skipped};
-pub use walk::{Tracked, Walk};
+pub use stamp::Stamp;
+pub use walk::{Known, Tracked, Walk};
 
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
@@ -33,14 +35,8 @@ pub struct Entry {
     pub path: TreePath,
     /// What it is.
     pub kind: FileKind,
-    /// Its size in bytes.
-    pub size: u64,
-    /// When its content last changed, in nanoseconds since 1970.
-    pub mtime_ns: i64,
-    /// When its content, mode or name last changed, in nanoseconds since 1970.
-    pub ctime_ns: i64,
-    /// Its inode number.
-    pub inode: u64,
+    /// Its size and times.
+    pub stamp: Stamp,
 }
 
 /// The folder of a checkout.
@@ -134,8 +130,8 @@ impl Tree {
         if entry.kind == FileKind::Symlink {
             return Err(self.is_link(path));
         }
-        if entry.size > max {
-            return Err(too_large(path, entry.size, max));
+        if entry.stamp.size > max {
+            return Err(too_large(path, entry.stamp.size, max));
         }
         let mut content = Vec::new();
         self.read_into(path.as_str(), max, &mut content).map_err(|e| self.explain("read", path, e))?;
@@ -212,21 +208,7 @@ impl Tree {
 impl Entry {
     /// The entry for what `stat` describes, unless it is a folder or special.
     fn of(path: TreePath, stat: &Stat) -> Option<Self> {
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile if stat.st_mode & 0o100 != 0 => FileKind::Executable,
-            FileType::RegularFile => FileKind::Regular,
-            FileType::Symlink => FileKind::Symlink,
-            _ => return None,
-        };
-        let ns = |sec: i64, ns: u64| sec.saturating_mul(1_000_000_000).saturating_add_unsigned(ns);
-        Some(Self {
-            path,
-            kind,
-            size: size(stat),
-            mtime_ns: ns(stat.st_mtime, stat.st_mtime_nsec),
-            ctime_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
-            inode: stat.st_ino,
-        })
+        Some(Self { path, kind: stamp::kind(stat)?, stamp: Stamp::of(stat) })
     }
 }
 

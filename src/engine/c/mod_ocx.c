@@ -229,12 +229,14 @@ static int ocx_check_in_within(const OcxCheckIn *p){
 }
 
 /*
-** The planner's statistics must keep up with a repository that grows.
+** The planner's statistics must keep up with a repository that grows, those of every
+** table (0x10000): where "blob" counts as one row, as in a new repository, Fossil scans
+** all of it for each file of a checkout.
 */
 static void ocx_stored(void){
   static int nStored = 0;
   if( (++nStored & 0xff)==1 ){
-    sqlite3_exec(g.db, "PRAGMA analysis_limit=1000; PRAGMA optimize", 0, 0, 0);
+    sqlite3_exec(g.db, "PRAGMA analysis_limit=1000; PRAGMA optimize=0x10002", 0, 0, 0);
   }
 }
 

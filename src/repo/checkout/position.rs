@@ -91,7 +91,7 @@ impl Checkout {
             let is_changed = |path: &TreePath| changed.as_ref().is_none_or(|changed| changed.contains(path));
             for (path, file) in files.iter().filter(|(path, _)| is_changed(path)) {
                 let rid = store.rid(&file.hash)?.ok_or_else(missing)?;
-                let mtime = self.tree.stat(path).map_or(0, |entry| settled(entry.mtime_ns));
+                let mtime = self.tree.stat(path).map_or(0, |entry| settled(entry.stamp.mtime_ns));
                 done.prepare_cached(
                     "INSERT INTO vfile(vid,chnged,deleted,isexe,islink,rid,mrid,mtime,pathname)
                      VALUES(?1,0,0,?2,?3,?4,?4,?5,?6)

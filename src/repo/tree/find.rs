@@ -181,13 +181,13 @@ impl Job<'_> {
         if entry.kind == FileKind::Symlink {
             return None;
         }
-        if entry.size > FILE_MAX {
-            return skipped(entry.size, "over 64 MiB");
+        if entry.stamp.size > FILE_MAX {
+            return skipped(entry.stamp.size, "over 64 MiB");
         }
         match self.tree.read_into(entry.path.as_str(), FILE_MAX, content) {
             Ok(()) => {}
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP) => return None,
-            Err(_) => return skipped(entry.size, "cannot be read"),
+            Err(_) => return skipped(entry.stamp.size, "cannot be read"),
         }
         let size = content.len() as u64;
         if size > FILE_MAX {
