@@ -661,3 +661,34 @@ fn a_full_disk_stores_nothing_and_the_next_check_in_works() {
     assert_eq!(place.check_ins(), 3);
     place.assert_whole();
 }
+
+#[test]
+fn a_file_that_was_moved_and_then_removed_is_forgotten_by_fossil_too() {
+    let place = Place::new();
+    place.write("a.txt", "a\n");
+    place.write("b.txt", "b\n");
+    place.check_in("first", None).unwrap();
+    place.fossil(&["mv", "--hard", "a.txt", "moved.txt"]);
+    fs::remove_file(place.path("moved.txt")).unwrap();
+    place.write("b.txt", "edited\n");
+    place.check_in("moved and removed", None).unwrap();
+    assert_eq!(place.fossil(&["changes", "--hash"]), "");
+    assert_eq!(place.fossil(&["ls"]).trim(), "b.txt");
+}
+
+#[test]
+fn a_file_moved_over_a_removed_one_stays_known_to_fossil() {
+    let place = Place::new();
+    place.write("a.txt", "a\n");
+    place.write("b.txt", "b\n");
+    place.check_in("first", None).unwrap();
+    place.fossil(&["rm", "--hard", "b.txt"]);
+    place.fossil(&["mv", "--hard", "a.txt", "b.txt"]);
+    place.write("a.txt", "a\n");
+    place.write("b.txt", "b\n");
+    place.write("c.txt", "c\n");
+    place.check_in("all is back", None).unwrap();
+    let names = place.fossil(&["ls"]);
+    assert_eq!(names.lines().collect::<Vec<_>>(), ["a.txt", "b.txt", "c.txt"]);
+    assert_eq!(place.fossil(&["changes", "--hash"]), "");
+}

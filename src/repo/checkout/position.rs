@@ -79,17 +79,25 @@ impl Checkout {
         let fingerprint = store.fingerprint(None)?;
         self.state(|db| {
             let done = db.unchecked_transaction()?;
-            done.execute_batch("DELETE FROM vmerge; DELETE FROM vfile WHERE rid=0")?;
+            done.execute_batch("DELETE FROM vmerge")?;
+            let told = forget_told(&done)?;
+            let changed = changed.map(|mut changed| {
+                changed.extend(told.iter());
+                changed
+            });
             for name in gone(&done, files, changed.as_ref())? {
-                done.execute("DELETE FROM vfile WHERE pathname=?1", [name])?;
+                done.prepare_cached("DELETE FROM vfile WHERE pathname=?1")?.execute([name])?;
             }
             done.execute(
                 "UPDATE vfile SET vid=?1, mrid=rid, mhash=NULL, chnged=0, deleted=0, origname=NULL
                  WHERE vid!=?1 OR chnged OR deleted OR origname IS NOT NULL",
                 [vid],
             )?;
-            let is_changed = |path: &TreePath| changed.as_ref().is_none_or(|changed| changed.contains(path));
-            for (path, file) in files.iter().filter(|(path, _)| is_changed(path)) {
+            let changed: Vec<_> = match changed {
+                Some(changed) => changed.into_iter().filter_map(|path| files.get_key_value(path)).collect(),
+                None => files.iter().collect(),
+            };
+            for (path, file) in changed {
                 let rid = store.rid(&file.hash)?.ok_or_else(missing)?;
                 let mtime = self.tree.stat(path).map_or(0, |entry| settled(entry.stamp.mtime_ns));
                 done.prepare_cached(
@@ -209,6 +217,14 @@ impl Checkout {
         }
         Ok(())
     }
+}
+
+/// Drops the rows of files that Fossil was told to add or to rename; gives their paths.
+fn forget_told(db: &Connection) -> Result<Vec<TreePath>> {
+    let mut query =
+        db.prepare_cached("DELETE FROM vfile WHERE rid=0 OR origname!=pathname RETURNING pathname")?;
+    let names = query.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(names.iter().filter_map(|name| TreePath::parse_stored(name).ok()).collect())
 }
 
 /// The paths among `changed`, or else among all that Fossil's table has, that are not in `files`.
