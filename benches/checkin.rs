@@ -2,7 +2,7 @@
 //! `fossil commit` and `git commit`, and how does that grow with the number of files?
 //!
 //! `cargo bench --bench checkin -- [--quick|--alone] [FILES ...]`; `OCX_BENCH_REPO=path` measures on the tip of
-//! a repository of your own instead of generated trees.
+//! a repository of your own instead of generated trees. Beside the tables it writes a picture of time against size.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 mod common;
@@ -10,19 +10,29 @@ mod common;
 use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use common::picture::{self, Picture};
 use common::programs::{FOSSIL, GIT, OCX_FOSSIL, Program, USER};
-use common::{Options, Result, Series, Way, corpus, interleaved, table, timed};
+use common::{Options, Result, Series, Way, corpus, cost, interleaved, table, timed};
 use ocx::name::User;
 use ocx::repo::{CheckIn, Checkout, NewRepository, Repository};
 
+/// First word by which this program, started by itself, makes some check-ins in a place and ends.
+const CHILD: &str = "child";
+
 fn main() -> Result<()> {
     let options = Options::read();
+    if let [child, rounds, folder] = options.words.as_slice()
+        && child == CHILD
+    {
+        return be_child(rounds.parse()?, Path::new(folder));
+    }
     common::heading("Check-in of one changed file, durable, checkout updated", &options);
     println!("Compared: {}; plain Fossil in its default journal mode.", present().join(", "));
     if let Some(repository) = common::own_repository() {
-        return measure(&Source::Repository(repository), 15, &options);
+        return measure(&Source::Repository(repository), 15, &options, &mut Picture::default());
     }
     let sizes =
         match options.words.iter().map(|w| w.parse()).collect::<std::result::Result<Vec<usize>, _>>()? {
@@ -30,9 +40,13 @@ fn main() -> Result<()> {
             _ if options.quick => vec![50, 300],
             _ => vec![50, 1_000, 10_000],
         };
+    let mut picture = Picture::default();
     for files in sizes {
-        measure(&Source::Generated(files), if files < 5_000 { 25 } else { 11 }, &options)?;
+        measure(&Source::Generated(files), if files < 5_000 { 25 } else { 11 }, &options, &mut picture)?;
     }
+    let path = picture::folder().join("checkin.svg");
+    picture.write(&path, "Check-in of one changed file, by the number of files in the tree", "files")?;
+    println!("\nPicture: {}", path.display());
     Ok(())
 }
 
@@ -46,7 +60,7 @@ fn present() -> Vec<String> {
     [FOSSIL, OCX_FOSSIL, GIT].iter().filter_map(Program::version).collect()
 }
 
-fn measure(source: &Source, rounds: usize, options: &Options) -> Result<()> {
+fn measure(source: &Source, rounds: usize, options: &Options, picture: &mut Picture) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let warm = Place::new(folder.path(), "warm", source)?;
     let cold = Place::new(folder.path(), "cold", source)?;
@@ -77,8 +91,50 @@ fn measure(source: &Source, rounds: usize, options: &Options) -> Result<()> {
     let (status, stored) = parts.into_inner();
     let of = |name, times| format!("{name} {}", common::shown(Series::new(name, times).median()));
     println!("\nOf the first: {}, {}.", of("status", status), of("check-in", stored));
+    picture.add(files, &series);
     warm.check(options.rounds(rounds))?;
-    if options.alone { Ok(()) } else { cold.check(options.rounds(rounds)) }
+    if options.alone {
+        return Ok(());
+    }
+    cold.check(options.rounds(rounds))?;
+    costs(&cold, &spawned)
+}
+
+/// Prints what one check-in costs beside time.
+fn costs(own: &Place, spawned: &[Spawned]) -> Result<()> {
+    let me = std::env::current_exe()?;
+    let child = |rounds: &str| {
+        let mut command = Command::new(&me);
+        command.args([CHILD, rounds]).arg(&own.folder);
+        command
+    };
+    println!("\n| way | peak memory | waits for the disk |\n|---|---:|---:|");
+    let row = |name: &str, memory: u64, syncs: Option<usize>| {
+        let syncs = syncs.map_or_else(|| "no strace".to_owned(), |n| n.to_string());
+        println!("| {name} | {} | {syncs} |", cost::megabytes(memory));
+    };
+    let syncs = |rounds| cost::syncs(&child(rounds), &own.folder);
+    // Opening and closing wait too: what is counted is what nine more check-ins add.
+    let each = syncs("1")?.zip(syncs("10")?).map(|(one, ten)| ten.saturating_sub(one).div_ceil(9));
+    row("OCX, in a process of its own", cost::peak_memory(child("10"))?, each);
+    for one in spawned {
+        one.place.edit(1_001)?;
+        let syncs = cost::syncs(&one.command(1_001), &one.place.folder)?;
+        one.place.edit(1_002)?;
+        row(&one.name, cost::peak_memory(one.command(1_002))?, syncs);
+    }
+    Ok(())
+}
+
+/// Makes check-ins in a place that is there.
+fn be_child(rounds: usize, folder: &Path) -> Result<()> {
+    let place = Place { folder: folder.to_owned(), home: folder.join("home"), edited: RefCell::default() };
+    let checkout = Checkout::at(&place.tree())?;
+    for round in 0..rounds {
+        place.edit(2_000 + round)?;
+        check_in(&checkout, 2_000 + round)?;
+    }
+    Ok(())
 }
 
 /// Status and check-in by OCX, with the time of each.
@@ -193,6 +249,13 @@ impl Spawned {
             let args = self.args.iter().copied().chain(["-m", &comment]);
             timed(|| self.program.run(&self.place.home, &self.place.tree(), args).map(drop))
         })
+    }
+
+    /// The same, not yet started.
+    fn command(&self, round: usize) -> Command {
+        let comment = comment(round);
+        let args = self.args.iter().copied().chain(["-m", &comment]);
+        self.program.command(&self.place.home, &self.place.tree(), args)
     }
 }
 

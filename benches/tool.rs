@@ -70,10 +70,11 @@ fn calls(tree: &Path, home: &Path, files: &[PathBuf], options: &Options) -> Resu
         |tool: &str, arguments: serde_json::Value| client.borrow_mut().call(tool, &arguments).map(drop);
     let nth = |round: usize| &texts[round * 131 % texts.len()];
     let folder = home.to_owned();
+    let read = |round: usize| timed(|| call("ocx_read", json!({"path": nth(round)})));
+    let alone = vec![Way::new("ocx_read, another file each time", read)];
+    table("Calls of one tool, one after another", &interleaved(alone, options.rounds(400))?);
     let mut ways = vec![
-        Way::new("ocx_read, another file each time", |round| {
-            timed(|| call("ocx_read", json!({"path": nth(round)})))
-        }),
+        Way::new("ocx_read, another file each time", read),
         Way::new("ocx_find, rare text", |_| {
             timed(|| call("ocx_find", json!({"text": "manifest_crosslink("})))
         }),
@@ -93,7 +94,7 @@ fn calls(tree: &Path, home: &Path, files: &[PathBuf], options: &Options) -> Resu
     if FOSSIL.version().is_none() {
         ways.remove(4);
     }
-    table("One call over pipes", &interleaved(ways, options.rounds(200))?);
+    table("One call over pipes, taking turns", &interleaved(ways, options.rounds(200))?);
     Ok(())
 }
 

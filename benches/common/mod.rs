@@ -6,7 +6,9 @@
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 pub mod corpus;
+pub mod cost;
 pub mod mcp;
+pub mod picture;
 pub mod programs;
 
 use std::path::PathBuf;

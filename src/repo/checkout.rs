@@ -8,6 +8,7 @@ mod position;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use database::var;
@@ -52,6 +53,8 @@ pub struct Checkout {
     state: Mutex<Connection>,
     stats: Mutex<StatCache>,
     recovered: Option<Hash>,
+    /// Whether the id is known to be written down.
+    has_id: AtomicBool,
 }
 
 /// What an update of a checkout did.
@@ -149,6 +152,7 @@ impl Checkout {
             state: Mutex::new(state),
             stats: Mutex::default(),
             recovered: None,
+            has_id: AtomicBool::new(false),
         };
         checkout.recovered = checkout.recover()?;
         Ok(checkout)
@@ -176,9 +180,7 @@ impl Checkout {
     /// made anew since.
     #[must_use]
     pub fn is_there(&self) -> bool {
-        database::is_there(&self.database)
-            && file_id(&self.database) == self.file
-            && self.repository.store().is_there()
+        file_id(&self.database) == self.file && self.repository.store().is_there()
     }
 
     /// A check-in that an earlier process stored without moving the checkout to it, which opening this
@@ -236,10 +238,14 @@ impl Checkout {
 
     /// Writes the id down, where that was not done yet.
     pub(super) fn keep_id(&self) -> Result<()> {
-        if self.state(|db| var(db, "ocx-id"))?.is_some() {
+        if self.has_id.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.set_var("ocx-id", &database::id(&self.database)?)
+        if self.state(|db| var(db, "ocx-id"))?.is_none() {
+            self.set_var("ocx-id", &database::id(&self.database)?)?;
+        }
+        self.has_id.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The ignore rules: those in the tree, else those of the repository.
@@ -284,7 +290,7 @@ impl Checkout {
     }
 
     pub(super) fn allows_symlinks(&self) -> Result<bool> {
-        self.repository.store().flag("allow-symlinks")
+        self.repository.store().is_on("allow-symlinks")
     }
 
     pub(super) fn stat_cache(&self) -> MutexGuard<'_, StatCache> {

@@ -126,12 +126,6 @@ impl Store {
         self.first("SELECT value FROM config WHERE name=?1", [name], |row| text(row, 0))
     }
 
-    /// Whether a setting of this repository is on.
-    pub(super) fn flag(&self, name: &str) -> Result<bool> {
-        let value = self.setting(name)?.unwrap_or_default();
-        Ok(matches!(value.trim().to_ascii_lowercase().as_str(), "1" | "on" | "yes" | "true"))
-    }
-
     /// Copies the whole repository into a new file, whatever is written to it meanwhile.
     pub(super) fn copy_to(&self, path: &str) -> Result<()> {
         let copied = connect(&self.path).and_then(|db| {

@@ -53,10 +53,10 @@ impl FileCards {
 
 /// Whether a check-in may amend a baseline here, by Fossil's settings.
 fn may_amend(store: &Store, files: usize) -> Result<bool> {
-    if store.flag("forbid-delta-manifests")? {
+    if store.is_on("forbid-delta-manifests")? {
         return Ok(false);
     }
-    Ok(files >= LARGE_TREE || store.flag("seen-delta-manifest")?)
+    Ok(files >= LARGE_TREE || store.is_on("seen-delta-manifest")?)
 }
 
 /// Fossil's rule, by which the cards stored in the long run are fewest: those of a tree with `whole` files against `amending`

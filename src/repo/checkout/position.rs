@@ -219,12 +219,19 @@ impl Checkout {
     }
 }
 
-/// Drops the rows of files that Fossil was told to add or to rename; gives their paths.
+/// Drops the rows of files that Fossil was told to add or to rename; gives their paths, the old ones too.
 fn forget_told(db: &Connection) -> Result<Vec<TreePath>> {
-    let mut query =
-        db.prepare_cached("DELETE FROM vfile WHERE rid=0 OR origname!=pathname RETURNING pathname")?;
-    let names = query.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(names.iter().filter_map(|name| TreePath::parse_stored(name).ok()).collect())
+    let mut query = db.prepare_cached(
+        "DELETE FROM vfile WHERE rid=0 OR origname!=pathname RETURNING pathname, coalesce(origname, '')",
+    )?;
+    let mut rows = query.query([])?;
+    let mut paths = Vec::new();
+    while let Some(row) = rows.next()? {
+        for column in 0..2 {
+            paths.extend(TreePath::parse_stored(row.get_ref(column)?.as_str().unwrap_or_default()).ok());
+        }
+    }
+    Ok(paths)
 }
 
 /// The paths among `changed`, or else among all that Fossil's table has, that are not in `files`.

@@ -93,28 +93,30 @@ impl Store {
     /// # Errors
     /// [`Kind::NotFound`] when there is no such user.
     pub fn capabilities(&self, user: &User) -> Result<Capabilities> {
-        let Some(own) = self.user(user)? else {
+        let sql = "SELECT login, cap FROM user
+             WHERE login IN (?1, 'nobody', 'anonymous', 'reader', 'developer')";
+        let found = self.rows(sql, [user.as_str()], |row| Ok((text(row, 0)?, text(row, 1)?)))?;
+        let letters = |login: &str| {
+            let caps = found.iter().find(|(name, _)| name == login).map(|(_, caps)| caps.as_str());
+            caps.map(Capabilities::from_letters)
+        };
+        let Some(own) = letters(user.as_str()) else {
             return Err(Error::new(Kind::NotFound, format!("no user `{user}`"))
                 .hint("Give a login that the repository has."));
         };
-        let mut all = Capabilities::from_letters(&own.caps).union(self.letters("nobody")?);
+        let mut all = own.union(letters("nobody").unwrap_or_default());
         if user.as_str() != "nobody" {
-            all = all.union(self.letters("anonymous")?);
+            all = all.union(letters("anonymous").unwrap_or_default());
         }
         // Twice, for `reader` may itself have `v` and `developer` may have `u`.
         for _ in 0..2 {
             for (letter, role) in [('u', "reader"), ('v', "developer")] {
                 if all.has(letter) {
-                    all = all.union(self.letters(role)?);
+                    all = all.union(letters(role).unwrap_or_default());
                 }
             }
         }
         Ok(all)
-    }
-
-    fn letters(&self, login: &str) -> Result<Capabilities> {
-        let letters = self.first("SELECT cap FROM user WHERE login=?1", [login], |row| text(row, 0))?;
-        Ok(Capabilities::from_letters(&letters.unwrap_or_default()))
     }
 }
 
