@@ -134,15 +134,7 @@ impl Draft {
             ..Manifest::default()
         };
         for (hash, how) in merged {
-            match how {
-                Merged::Whole => manifest.parents.push(hash),
-                Merged::Cherrypick => {
-                    manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout: false });
-                }
-                Merged::Backout => {
-                    manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout: true });
-                }
-            }
+            name_merged(checkout, &mut manifest, hash, how)?;
         }
         Ok(Self { parent, branch, manifest, contents })
     }
@@ -152,8 +144,33 @@ impl Draft {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Merged {
     Whole,
+    /// As a whole; the merged branch ends with it.
+    Integrated,
     Cherrypick,
     Backout,
+}
+
+/// Says in the manifest what was merged, but for what is private: no public check-in may name it.
+fn name_merged(checkout: &Checkout, manifest: &mut Manifest, hash: Hash, how: Merged) -> Result<()> {
+    let other = checkout.repository().store().check_in(&hash)?;
+    if other.private {
+        return Ok(());
+    }
+    match how {
+        Merged::Whole => manifest.parents.push(hash),
+        Merged::Integrated => {
+            manifest.parents.push(hash);
+            if other.leaf && !other.closed {
+                let name = "closed".to_owned();
+                manifest.tags.push(TagCard { action: TagAction::Add, name, target: Some(hash), value: None });
+            }
+        }
+        Merged::Cherrypick | Merged::Backout => {
+            let backout = how == Merged::Backout;
+            manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout });
+        }
+    }
+    Ok(())
 }
 
 fn refuse_unstorable(status: &Status) -> Result<()> {

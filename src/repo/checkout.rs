@@ -5,6 +5,7 @@
 
 mod database;
 mod position;
+mod update;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use database::var;
 use position::ManifestFiles;
 use rusqlite::Connection;
+pub use update::{Happened, MergeHow, Updated, UpdatedFile};
 
 use super::check_in::Merged;
 use super::ignore::Ignore;
@@ -55,16 +57,6 @@ pub struct Checkout {
     recovered: Option<Hash>,
     /// Whether the id is known to be written down.
     has_id: AtomicBool,
-}
-
-/// What an update of a checkout did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Updated {
-    /// The check-in that the checkout stands on now.
-    pub hash: Hash,
-    /// Files that both sides changed in ways that could not be joined: with conflict marks in them, or back after
-    /// they were removed here, or with a copy named `...-original` beside them.
-    pub conflicts: Vec<String>,
 }
 
 /// What Fossil was told of files since the parent check-in.
@@ -264,22 +256,6 @@ impl Checkout {
         act(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Moves the checkout to another version by Fossil's own code, merging what has changed here into it.
-    ///
-    /// # Errors
-    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Busy`], [`Kind::DiskFull`].
-    pub fn update(&self, version: &str) -> Result<Updated> {
-        let hash = self.repository.store().resolve(version)?;
-        let status = self.status()?;
-        let user = self.user()?;
-        self.tell_fossil(&status)?;
-        let out = engine::command(&self.root, &["update", "--nosync", hash.as_str()], Some(user.as_str()));
-        self.rename_again(&status)?;
-        let out = out?;
-        let conflicts = out.out.lines().filter_map(conflict).map(str::to_owned).collect();
-        Ok(Updated { hash: self.parent()?, conflicts })
-    }
-
     /// A setting as Fossil finds it: the file in the tree stands over the repository's value.
     fn setting(&self, name: &str) -> Result<Option<String>> {
         let path = TreePath::parse(&format!(".fossil-settings/{name}"))?;
@@ -307,7 +283,8 @@ impl Checkout {
         self.state(|db| {
             let mut known = KnownFiles::default();
             let mut query =
-                db.prepare("SELECT pathname, origname, rid FROM vfile WHERE NOT deleted AND (rid=0 OR origname!=pathname)")?;
+                db.prepare("SELECT pathname, origname, rid FROM vfile
+                 WHERE NOT deleted AND (rid=0 OR chnged IN (3, 5) OR origname!=pathname)")?;
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
                 let path: String = row.get(0)?;
@@ -336,6 +313,7 @@ impl Checkout {
                 let how = match id {
                     -1 => Merged::Cherrypick,
                     -2 => Merged::Backout,
+                    -4 => Merged::Integrated,
                     _ => Merged::Whole,
                 };
                 merged.push((Hash::parse(&hash)?, how));
@@ -354,49 +332,4 @@ impl Checkout {
 fn not_utf8(path: &Path) -> Error {
     Error::new(Kind::Invalid, format!("the path `{}` is not UTF-8", path.display()))
         .hint("Choose another folder.")
-}
-
-/// The file that a line of `fossil update` names as one that both sides changed in ways that it could not join.
-fn conflict(line: &str) -> Option<&str> {
-    if let Some((_, file)) = line.split_once("***** ") {
-        let file =
-            ["Cannot merge symlink ", "Cannot merge binary file "].iter().find_map(|p| file.strip_prefix(p));
-        let file = file.or_else(|| Some(line.split_once(" merge conflicts in ")?.1));
-        return file.map(|file| file.strip_suffix(BACKED_UP).unwrap_or(file).trim());
-    }
-    if let Some(rest) = line.strip_prefix("CONFLICT ") {
-        return Some(rest.strip_suffix(" - edited locally but deleted by update").unwrap_or(rest).trim());
-    }
-    // A file removed here is back, or one that only lay here was replaced.
-    let rest = line.strip_prefix("UPDATE ").or_else(|| line.strip_prefix("ADD "))?;
-    let rest = rest.strip_suffix(BACKED_UP).unwrap_or(rest);
-    [" - change to unmanaged file", " - overwrites an unmanaged file"]
-        .iter()
-        .find_map(|end| rest.strip_suffix(end))
-}
-
-/// What Fossil says of a file of which it has put a copy beside it.
-const BACKED_UP: &str = ", original copy backed up locally";
-
-#[cfg(test)]
-mod tests {
-    use super::conflict;
-
-    #[test]
-    fn conflicts_are_read_from_what_update_says() {
-        for (line, file) in [
-            ("***** 2 merge conflicts in a b.txt", Some("a b.txt")),
-            ("***** Cannot merge symlink l", Some("l")),
-            ("***** Cannot merge binary file x - y.png, original copy backed up locally", Some("x - y.png")),
-            ("CONFLICT new - one.txt", Some("new - one.txt")),
-            ("CONFLICT a.txt - edited locally but deleted by update", Some("a.txt")),
-            ("UPDATE a.txt - change to unmanaged file", Some("a.txt")),
-            ("ADD b - overwrites an unmanaged file, original copy backed up locally", Some("b")),
-            ("UPDATE a.txt", None),
-            ("ADD a - b.txt", None),
-            ("MERGE a.txt", None),
-        ] {
-            assert_eq!(conflict(line), file, "{line}");
-        }
-    }
 }

@@ -29,7 +29,7 @@ mod wiki;
 
 pub use bundle::Bundle;
 pub use check_in::{CheckIn, CheckedIn};
-pub use checkout::{Checkout, Updated};
+pub use checkout::{Checkout, Happened, MergeHow, Updated, UpdatedFile};
 pub use forum::{Forum, Post, Thread};
 pub use http::{Cancel, Connection, Limits, Reach};
 pub use markup::Markup;

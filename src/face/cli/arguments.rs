@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use serde_json::{Map, Value};
 
 use crate::tool::{Declaration, Field, FieldKind, catalogue};
@@ -50,10 +50,13 @@ fn typed(field: &Field, text: &str) -> Value {
     }
 }
 
-fn places() -> [Command; 4] {
+fn places() -> [Command; 5] {
     let repository =
         || Arg::new("repository").value_name("REPO").required(true).value_parser(value_parser!(PathBuf));
     let user = || Arg::new("user").long("user").value_name("NAME");
+    let flag = |name: &'static str, long: &'static str, help: &'static str| {
+        Arg::new(name).long(long).action(ArgAction::SetTrue).help(help)
+    };
     [
         Command::new("init")
             .about("Make a new repository file")
@@ -103,7 +106,18 @@ fn places() -> [Command; 4] {
                 Arg::new("version")
                     .value_name("VERSION")
                     .help("A branch, tag or hash; the newest of its own branch otherwise"),
-            ),
+            )
+            .arg(flag("dry_run", "dry-run", "Only say what it would do")),
+        Command::new("merge")
+            .about("Join another version's changes into the files of the checkout")
+            .arg(
+                Arg::new("version").value_name("VERSION").required(true).help("A branch, tag or hash"),
+            )
+            .arg(flag("integrate", "integrate", "Close the merged branch with the next check-in"))
+            .arg(flag("cherrypick", "cherrypick", "Take the changes of that one check-in"))
+            .arg(flag("backout", "backout", "Take the changes of that one check-in back"))
+            .group(ArgGroup::new("how").args(["integrate", "cherrypick", "backout"]))
+            .arg(flag("dry_run", "dry-run", "Only say what it would do")),
     ]
 }
 

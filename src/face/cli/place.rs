@@ -6,9 +6,9 @@ use clap::ArgMatches;
 
 use super::Terminal;
 use crate::error::Result;
-use crate::name::User;
+use crate::name::{User, shown};
 use crate::repo::remote::Password;
-use crate::repo::{Checkout, NewRepository, Remote, Repository};
+use crate::repo::{Checkout, MergeHow, NewRepository, Remote, Repository, Updated};
 use crate::run::set_objective;
 
 /// Runs the command, if it is one of these, and gives the words that say what was made.
@@ -24,6 +24,7 @@ pub fn run(
         "clone" => Some(clone(given, folder, login, terminal.password.as_deref())),
         "open" => Some(open(given, folder)),
         "update" => Some(update(given, folder)),
+        "merge" => Some(merge(given, folder)),
         _ => None,
     }
 }
@@ -80,13 +81,37 @@ fn update(given: &ArgMatches, folder: &Path) -> Result<String> {
         Some(version) => version.to_owned(),
         None => store.check_in(&checkout.parent()?)?.branch,
     };
-    let updated = checkout.update(&version)?;
-    let mut words = format!("The checkout is at check-in {} now.", updated.hash.short());
-    for path in &updated.conflicts {
-        words.push_str("\nConflict, marked in the file: ");
-        words.push_str(path);
-    }
-    Ok(words)
+    let dry_run = given.get_flag("dry_run");
+    let updated = if dry_run { checkout.would_update(&version)? } else { checkout.update(&version)? };
+    let is = if dry_run { "would be" } else { "is" };
+    Ok(listed(format!("The checkout {is} at check-in {} now.", updated.hash.short()), &updated))
+}
+
+fn merge(given: &ArgMatches, folder: &Path) -> Result<String> {
+    let checkout = Checkout::at(folder)?;
+    let version = text(given, "version").unwrap_or_default();
+    let how = [
+        ("integrate", MergeHow::Integrate),
+        ("cherrypick", MergeHow::Cherrypick),
+        ("backout", MergeHow::Backout),
+    ];
+    let how = how.into_iter().find(|(flag, _)| given.get_flag(flag)).map_or(MergeHow::Whole, |(_, how)| how);
+    let dry_run = given.get_flag("dry_run");
+    let merged = if dry_run { checkout.would_merge(version, how)? } else { checkout.merge(version, how)? };
+    let head = if dry_run { "These files would change:" } else { "Merged; look at the files, test and save:" };
+    Ok(listed(head.to_owned(), &merged))
+}
+
+/// What happened to each file, one a line.
+fn listed(head: String, updated: &Updated) -> String {
+    let path = |path: &str| shown(path.as_bytes());
+    let lines = updated.files.iter().map(|file| {
+        let from = file.from.as_deref().map(|from| format!(" (was {})", path(from)));
+        let backup = file.backup.as_deref().map(|backup| format!(" (yours is in {})", path(backup)));
+        let more = [from, backup].into_iter().flatten().collect::<String>();
+        format!("{}: {}{more}", path(&file.path), file.what)
+    });
+    std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
 fn text<'a>(given: &'a ArgMatches, name: &str) -> Option<&'a str> {
