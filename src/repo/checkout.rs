@@ -282,9 +282,10 @@ impl Checkout {
     pub(super) fn known_files(&self) -> Result<KnownFiles> {
         self.state(|db| {
             let mut known = KnownFiles::default();
-            let mut query =
-                db.prepare("SELECT pathname, origname, rid FROM vfile
-                 WHERE NOT deleted AND (rid=0 OR chnged IN (3, 5) OR origname!=pathname)")?;
+            let mut query = db.prepare(
+                "SELECT pathname, origname, rid FROM vfile
+                 WHERE NOT deleted AND (rid=0 OR chnged IN (3, 5) OR origname!=pathname)",
+            )?;
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
                 let path: String = row.get(0)?;

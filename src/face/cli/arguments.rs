@@ -110,9 +110,7 @@ fn places() -> [Command; 5] {
             .arg(flag("dry_run", "dry-run", "Only say what it would do")),
         Command::new("merge")
             .about("Join another version's changes into the files of the checkout")
-            .arg(
-                Arg::new("version").value_name("VERSION").required(true).help("A branch, tag or hash"),
-            )
+            .arg(Arg::new("version").value_name("VERSION").required(true).help("A branch, tag or hash"))
             .arg(flag("integrate", "integrate", "Close the merged branch with the next check-in"))
             .arg(flag("cherrypick", "cherrypick", "Take the changes of that one check-in"))
             .arg(flag("backout", "backout", "Take the changes of that one check-in back"))

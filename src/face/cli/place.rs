@@ -98,7 +98,8 @@ fn merge(given: &ArgMatches, folder: &Path) -> Result<String> {
     let how = how.into_iter().find(|(flag, _)| given.get_flag(flag)).map_or(MergeHow::Whole, |(_, how)| how);
     let dry_run = given.get_flag("dry_run");
     let merged = if dry_run { checkout.would_merge(version, how)? } else { checkout.merge(version, how)? };
-    let head = if dry_run { "These files would change:" } else { "Merged; look at the files, test and save:" };
+    let head =
+        if dry_run { "These files would change:" } else { "Merged; look at the files, test and save:" };
     Ok(listed(head.to_owned(), &merged))
 }
 

@@ -86,7 +86,9 @@ impl std::fmt::Display for Happened {
             Self::Merged => "merged",
             Self::Renamed => "renamed",
             Self::Removed => "removed",
-            Self::ConflictMarked => "conflict: both sides changed the same lines, which are marked in the file",
+            Self::ConflictMarked => {
+                "conflict: both sides changed the same lines, which are marked in the file"
+            }
             Self::ConflictBothAdded => "conflict: both sides added it; yours is kept",
             Self::ConflictRemovedThere => "conflict: changed here, removed there; yours is kept",
             Self::ConflictRemovedHere => "conflict: removed here, changed there; theirs is back",
@@ -223,15 +225,23 @@ impl Checkout {
         let other = store.check_in(&store.resolve(version)?)?;
         let parent = store.check_in(&self.parent()?)?;
         if parent.closed && parent.leaf {
-            return Err(Error::new(Kind::Closed, format!("the checkout stands on a closed leaf of `{}`", parent.branch))
-                .hint("Update to another branch, or open this one again."));
+            return Err(Error::new(
+                Kind::Closed,
+                format!("the checkout stands on a closed leaf of `{}`", parent.branch),
+            )
+            .hint("Update to another branch, or open this one again."));
         }
         if matches!(how, MergeHow::Cherrypick | MergeHow::Backout) {
             if other.parents.is_empty() {
-                return Err(Error::new(Kind::Invalid, format!("check-in `{}` has no parent", other.hash.short()))
-                    .hint("Merge it whole."));
+                return Err(Error::new(
+                    Kind::Invalid,
+                    format!("check-in `{}` has no parent", other.hash.short()),
+                )
+                .hint("Merge it whole."));
             }
-        } else if store.descends(&parent.hash, &other.hash)? || self.merged()?.iter().any(|(hash, _)| *hash == other.hash) {
+        } else if store.descends(&parent.hash, &other.hash)?
+            || self.merged()?.iter().any(|(hash, _)| *hash == other.hash)
+        {
             return Err(nothing(&other.hash));
         }
         Ok(other)

@@ -139,16 +139,20 @@ fn kind(row: &Joined) -> Happened {
 /// What differs between the files before and after.
 fn differences(before: &Status, after: &Files, joined: &BTreeMap<String, Joined>) -> Vec<UpdatedFile> {
     let mut files = Vec::new();
-    let changed = |path: &TreePath, how: &[How]| before.changes.iter().any(|c| c.path == *path && how.contains(&c.how));
+    let changed =
+        |path: &TreePath, how: &[How]| before.changes.iter().any(|c| c.path == *path && how.contains(&c.how));
     let mut gone: Vec<&TreePath> = before.files.keys().filter(|path| !after.contains_key(*path)).collect();
     for (path, entry) in after {
         let row = joined.get(path.as_str());
-        let mut file = UpdatedFile { path: path.to_string(), what: Happened::Added, from: None, backup: None };
+        let mut file =
+            UpdatedFile { path: path.to_string(), what: Happened::Added, from: None, backup: None };
         match before.files.get(path) {
             Some(old) if old == entry && !row.is_some_and(|row| row.conflicts) => continue,
             Some(_) if row.is_some_and(|row| row.both && !row.conflicts) => file.what = Happened::Merged,
             Some(_) => file.what = row.filter(|row| row.conflicts).map_or(Happened::Updated, kind),
-            None if row.is_some_and(|row| row.conflicts) => file.what = row.map_or(Happened::ConflictMarked, kind),
+            None if row.is_some_and(|row| row.conflicts) => {
+                file.what = row.map_or(Happened::ConflictMarked, kind)
+            }
             None if changed(path, &[How::Deleted]) => file.what = Happened::ConflictRemovedHere,
             None => {}
         }

@@ -29,7 +29,8 @@ impl Checkout {
     fn copy_database(&self, folder: &Path) -> Result<()> {
         let copy = folder.join(database::NAMES[0]);
         let not_utf8 = || super::super::not_utf8(folder);
-        let (to, repository) = (copy.to_str().ok_or_else(not_utf8)?, self.repository.path().to_str().ok_or_else(not_utf8)?);
+        let (to, repository) =
+            (copy.to_str().ok_or_else(not_utf8)?, self.repository.path().to_str().ok_or_else(not_utf8)?);
         self.state(|db| Ok(db.execute("VACUUM INTO ?1", [to])?))?;
         let db = database::connect(&copy)?;
         // In this file, the path may be relative to the folder.

@@ -59,7 +59,10 @@ impl Safe {
         let start = file.seek(SeekFrom::End(0)).map_err(io)?;
         file.write_all(&bytes).map_err(io)?;
         let entry = FileEntry { hash: Hash::of(&bytes), kind: known.map_or(found.kind, |known| known.kind) };
-        self.kept.insert(path.clone(), Kept { entry, unmanaged: known.is_none(), start, size: bytes.len() as u64 });
+        self.kept.insert(
+            path.clone(),
+            Kept { entry, unmanaged: known.is_none(), start, size: bytes.len() as u64 },
+        );
         Ok(())
     }
 
@@ -89,10 +92,13 @@ impl Safe {
             fs::remove_file(checkout.root().join(path.as_str()))
                 .map_err(|e| Error::io(format!("cannot remove `{}`", path.shown()), e))?;
         }
-        for (path, entry) in before.files.iter().filter(|(path, entry)| now.files.get(*path) != Some(*entry)) {
+        for (path, entry) in before.files.iter().filter(|(path, entry)| now.files.get(*path) != Some(*entry))
+        {
             match self.kept.get(path) {
                 Some(kept) => self.restore(checkout, kept, path)?,
-                None => write(checkout, path, entry.kind, &checkout.repository().store().content(&entry.hash)?)?,
+                None => {
+                    write(checkout, path, entry.kind, &checkout.repository().store().content(&entry.hash)?)?
+                }
             }
         }
         for (path, kept) in self.kept.iter().filter(|(_, kept)| kept.unmanaged) {
@@ -107,7 +113,8 @@ pub(super) fn in_the_way(checkout: &Checkout, status: &Status, versions: &[Hash]
     let mut paths = Vec::new();
     for version in versions {
         for path in checkout.repository().store().files(version)?.keys() {
-            if !status.files.contains_key(path) && !paths.contains(path) && checkout.tree().stat(path).is_ok() {
+            if !status.files.contains_key(path) && !paths.contains(path) && checkout.tree().stat(path).is_ok()
+            {
                 paths.push(path.clone());
             }
         }
