@@ -310,6 +310,29 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn a_failed_update_leaves_the_files_as_they_were() {
+    let two = Two::new();
+    two.theirs("a.txt", Two::with_line("a.txt", 2, "theirs"));
+    two.theirs("b.txt", Two::with_line("b.txt", 2, "theirs"));
+    two.theirs("first.txt", "new\n");
+    two.theirs("z", "a file\n");
+    fs::remove_file(two.other.root().join("gone.txt")).unwrap();
+    check_in(&two.other, "meanwhile", Some("side")).unwrap();
+    two.place.write(".fossil-settings/ignore-glob", "z/*\n");
+    two.place.write("z/x", "a folder lies where a file will come\n");
+    two.place.write("a.txt", Two::with_line("a.txt", 8, "ours"));
+    let (files, at) = (everything(two.place.checkout.root()), two.place.checkout.parent().unwrap());
+    let before = two.place.changes();
+    two.place.checkout.update("side").unwrap_err();
+    assert_eq!(everything(two.place.checkout.root()), files);
+    two.place.checkout.merge("side", MergeHow::Whole).unwrap_err();
+    assert_eq!(everything(two.place.checkout.root()), files);
+    assert_eq!((two.place.changes(), two.place.checkout.parent().unwrap()), (before, at));
+    fs::remove_dir_all(two.place.path("z")).unwrap();
+    assert_eq!(told(&two.place.checkout.update("side").unwrap())["a.txt"], Happened::Merged);
+}
+
+#[test]
 fn the_commands_tell_each_file() {
     let two = Two::new();
     two.changed();

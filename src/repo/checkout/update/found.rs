@@ -136,26 +136,31 @@ fn kind(row: &Joined) -> Happened {
     }
 }
 
+/// What happened to a file that is there now.
+fn happened(was_there: bool, removed_here: bool, row: Option<&Joined>) -> Happened {
+    match row {
+        Some(row) if row.conflicts => kind(row),
+        Some(row) if row.both && was_there => Happened::Merged,
+        _ if was_there => Happened::Updated,
+        _ if removed_here => Happened::ConflictRemovedHere,
+        _ => Happened::Added,
+    }
+}
+
 /// What differs between the files before and after.
 fn differences(before: &Status, after: &Files, joined: &BTreeMap<String, Joined>) -> Vec<UpdatedFile> {
     let mut files = Vec::new();
-    let changed =
-        |path: &TreePath, how: &[How]| before.changes.iter().any(|c| c.path == *path && how.contains(&c.how));
+    let removed_here =
+        |path: &TreePath| before.changes.iter().any(|c| c.path == *path && c.how == How::Deleted);
     let mut gone: Vec<&TreePath> = before.files.keys().filter(|path| !after.contains_key(*path)).collect();
     for (path, entry) in after {
         let row = joined.get(path.as_str());
-        let mut file =
-            UpdatedFile { path: path.to_string(), what: Happened::Added, from: None, backup: None };
-        match before.files.get(path) {
-            Some(old) if old == entry && !row.is_some_and(|row| row.conflicts) => continue,
-            Some(_) if row.is_some_and(|row| row.both && !row.conflicts) => file.what = Happened::Merged,
-            Some(_) => file.what = row.filter(|row| row.conflicts).map_or(Happened::Updated, kind),
-            None if row.is_some_and(|row| row.conflicts) => {
-                file.what = row.map_or(Happened::ConflictMarked, kind)
-            }
-            None if changed(path, &[How::Deleted]) => file.what = Happened::ConflictRemovedHere,
-            None => {}
+        let old = before.files.get(path);
+        if old == Some(entry) && !row.is_some_and(|row| row.conflicts) {
+            continue;
         }
+        let what = happened(old.is_some(), removed_here(path), row);
+        let mut file = UpdatedFile { path: path.to_string(), what, from: None, backup: None };
         let source = gone.iter().position(|old| {
             row.is_some_and(|row| row.from == old.as_str()) || before.files.get(*old) == Some(entry)
         });

@@ -97,7 +97,7 @@ impl Safe {
             match self.kept.get(path) {
                 Some(kept) => self.restore(checkout, kept, path)?,
                 None => {
-                    write(checkout, path, entry.kind, &checkout.repository().store().content(&entry.hash)?)?
+                    write(checkout, path, entry.kind, &checkout.repository().store().content(&entry.hash)?)?;
                 }
             }
         }
