@@ -51,6 +51,18 @@ impl File {
         content
     }
 
+    /// Its coming and going has reached the disk, what was written to it since need not have.
+    fn settle_name(&mut self) {
+        if let Some(n) = self.pending.iter().rposition(|change| matches!(change, Change::Remove)) {
+            self.pending.drain(..=n);
+            self.durable = None;
+        }
+        if matches!(self.pending.first(), Some(Change::Create)) {
+            self.pending.remove(0);
+            self.durable.get_or_insert_default();
+        }
+    }
+
     fn settle(&mut self) {
         self.durable = self.with(|| true);
         self.pending.clear();
@@ -92,8 +104,13 @@ impl Disk {
         self.file(path).pending.push(Change::Truncate { size });
     }
 
+    /// A file system's log keeps its order: with one file, all earlier changes of its folder are there.
     pub fn sync(&mut self, path: &Path) {
         self.file(path).settle();
+        self.0
+            .iter_mut()
+            .filter(|(other, _)| other.parent() == path.parent())
+            .for_each(|(_, file)| file.settle_name());
     }
 
     pub fn remove(&mut self, path: &Path, durably: bool) {
