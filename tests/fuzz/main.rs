@@ -4,6 +4,7 @@
 //! `OCX_FUZZ_CASES` is how many inputs each target gets; the default suits every test run.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod bundles;
 mod mutate;
 
 use std::cell::RefCell;
