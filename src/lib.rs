@@ -5,9 +5,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`error`] | the one error: kind, what failed, cause, what to do next |
-//! | [`name`] | checked values: hash, branch, user, path in a tree |
+//! | [`name`] | checked values: hash, branch, tag, user, wiki page, path in a tree |
 //! | [`engine`] | the boundary to Fossil's C; all `unsafe` |
-//! | [`repo`] | repositories, checkouts, check-ins, sync: the safe library |
+//! | [`repo`] | repositories, checkouts, check-ins, merges, bundles, sync, wiki, forum, tags, users: the safe library |
 //! | [`run`] | a run's workspace: tests, evidence, what is saved and sent |
 //! | [`tool`] | the catalogue: a declaration per tool, one dispatcher, one answer |
 //! | [`face`] | the catalogue over MCP and as commands |

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use ocx::error::Kind;
 use ocx::repo::{Checkout, Happened, How, MergeHow, Updated};
 use plain::{Fossil, Place, ann, changes, check_in};
+use proptest::prelude::*;
 
 const LINES: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 
@@ -356,4 +357,124 @@ fn the_commands_tell_each_file() {
     assert_eq!(ocx(&["merge", "trunk"]).0, Some(1));
     assert_eq!(ocx(&["merge", "side"]).0, Some(0));
     assert!(two.place.path("moved.txt").exists());
+}
+
+/// One thing that happens to the files of a side.
+#[derive(Debug, Clone)]
+enum Edit {
+    /// A line is replaced by one that is nowhere else.
+    Line(usize, usize),
+    /// A file is made, or made anew, of one such line.
+    Write(usize),
+    Delete(usize),
+    /// Fossil is told of the new name, or is not.
+    Rename(usize, usize, bool),
+}
+
+const NAMES: [&str; 7] = ["a", "b", "c", "d/e", "d/f", "x.o", "y.o"];
+
+fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    let edit = prop_oneof![
+        4 => (0..NAMES.len(), 0..6_usize).prop_map(|(name, line)| Edit::Line(name, line)),
+        2 => (0..NAMES.len()).prop_map(Edit::Write),
+        1 => (0..NAMES.len()).prop_map(Edit::Delete),
+        2 => (0..NAMES.len(), 0..NAMES.len(), any::<bool>()).prop_map(|(from, to, told)| Edit::Rename(from, to, told)),
+    ];
+    prop::collection::vec(edit, 1..6)
+}
+
+/// Makes the edits in a checkout; gives the lines that are there only by them.
+fn make(place: &Place, root: &Path, side: &str, edits: &[Edit]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (at, edit) in edits.iter().enumerate() {
+        let line = format!("{side} {at}");
+        match *edit {
+            Edit::Line(name, number) => {
+                let Ok(text) = fs::read_to_string(root.join(NAMES[name])) else { continue };
+                let mut all: Vec<_> = text.lines().collect();
+                let number = number.min(all.len() - 1);
+                all[number] = &line;
+                fs::write(root.join(NAMES[name]), all.join("\n") + "\n").unwrap();
+            }
+            Edit::Write(name) => {
+                fs::create_dir_all(root.join(NAMES[name]).parent().unwrap()).unwrap();
+                fs::write(root.join(NAMES[name]), line.clone() + "\n").unwrap();
+            }
+            Edit::Delete(name) => drop(fs::remove_file(root.join(NAMES[name]))),
+            Edit::Rename(from, to, told) => {
+                let (old, new) = (root.join(NAMES[from]), root.join(NAMES[to]));
+                if !old.exists() || new.exists() {
+                    continue;
+                }
+                let args = ["mv", "--hard", NAMES[from], NAMES[to]];
+                let is_told = told
+                    && Fossil::V228.command(place.dir.path(), root, &args).output().unwrap().status.success();
+                if !is_told && old.exists() && !new.exists() {
+                    fs::create_dir_all(new.parent().unwrap()).unwrap();
+                    fs::rename(old, new).unwrap();
+                }
+            }
+        }
+        lines.push(line);
+    }
+    let all = all_text(root);
+    lines.retain(|line| all.contains(&format!("{line}\n")));
+    lines
+}
+
+fn all_text(root: &Path) -> String {
+    everything(root).values().map(|bytes| String::from_utf8_lossy(bytes).into_owned() + "\n").collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("OCX_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(12),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+    #[test]
+    fn no_line_of_either_side_is_ever_lost(theirs in edits(), ours in edits(), merge in any::<bool>(), ignore in any::<bool>()) {
+        let place = Place::new();
+        for name in &NAMES[..5] {
+            place.write(name, format!("{name}\n{LINES}"));
+        }
+        place.check_in("base", None).unwrap();
+        let other = Checkout::open(&place.repository, &place.dir.path().join("other"), None, Some(&ann())).unwrap();
+        let their_lines = make(&place, other.root(), "theirs", &theirs);
+        if changes(&other).is_empty() {
+            return Ok(());
+        }
+        let there = check_in(&other, "theirs", Some("side")).unwrap();
+        if ignore {
+            place.write(".fossil-settings/ignore-glob", "*.o\n");
+        }
+        let root = place.checkout.root();
+        let our_lines = make(&place, root, "ours", &ours);
+        let before = everything(root);
+        let would = if merge { place.checkout.would_merge("side", MergeHow::Whole) } else { place.checkout.would_update("side") };
+        prop_assert_eq!(&everything(root), &before);
+        let done = if merge { place.checkout.merge("side", MergeHow::Whole) } else { place.checkout.update("side") };
+        match done {
+            Ok(done) => {
+                prop_assert_eq!(&would.unwrap(), &done);
+                let all = all_text(root);
+                for line in &our_lines {
+                    prop_assert!(all.contains(&format!("{line}\n")), "{} is lost: {:#?}", line, done);
+                }
+                let in_conflict = |line: &str| {
+                    // Where this side's file was kept whole, theirs is in the repository and named.
+                    let files = place.repository.store().files(&there.hash).unwrap();
+                    files.iter().any(|(path, file)| {
+                        String::from_utf8_lossy(&place.repository.store().content(&file.hash).unwrap()).contains(line)
+                            && done.conflicts.iter().any(|name| name == path.as_str())
+                    })
+                };
+                for line in &their_lines {
+                    let line = format!("{line}\n");
+                    prop_assert!(all.contains(&line) || in_conflict(&line), "{} is lost: {:#?}", line, done);
+                }
+            }
+            Err(e) => prop_assert_eq!(everything(root), before, "{}", e),
+        }
+    }
 }

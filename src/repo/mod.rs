@@ -1,6 +1,7 @@
 //! The safe library: repositories, checkouts, check-ins, and the files in them.
 //!
-//! [`Repository`] and [`Checkout`] are what a host works with. Below them, what is read is read by Rust
+//! [`Repository`] and [`Checkout`] are what a host works with, and beside the files of check-ins [`Wiki`], [`Forum`],
+//! [`Unversioned`], [`Tags`] and [`Users`]. Below them, what is read is read by Rust
 //! ([`store`], [`artifact`], [`delta`], [`tree`]), and what is written goes through Fossil's own code in the engine.
 
 pub mod artifact;

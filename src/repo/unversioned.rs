@@ -95,7 +95,8 @@ impl Unversioned {
                 .query_row([name.as_str(), found.hash.as_str()], |row| {
                     let bytes = match row.get_ref(1)? {
                         ValueRef::Blob(bytes) | ValueRef::Text(bytes) => Some(bytes.to_vec()),
-                        _ => None,
+                        // Of nothing, plain Fossil may keep nothing.
+                        _ => (found.size == 0).then(Vec::new),
                     };
                     Ok((row.get::<_, i64>(0)?, bytes))
                 })
@@ -211,7 +212,7 @@ fn forget_hash(author: &Author<'_, '_>) -> Result<()> {
 
 /// The columns that [`file`] reads.
 const FILE: &str =
-    "SELECT name, hash, sz, strftime('%Y-%m-%dT%H:%M:%SZ', mtime, 'unixepoch'), content IS NOT NULL
+    "SELECT name, hash, sz, strftime('%Y-%m-%dT%H:%M:%SZ', mtime, 'unixepoch'), content IS NOT NULL OR sz=0
    FROM unversioned";
 
 fn file(row: &Row<'_>) -> rusqlite::Result<UnversionedFile> {

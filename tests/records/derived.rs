@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ocx::name::{Branch, PageName, TagName};
-use ocx::repo::{Forum, Markup, Tags, Wiki, WikiText};
+use ocx::name::{Branch, PageName, TagName, UnversionedName};
+use ocx::repo::{Forum, Markup, Tags, Unversioned, Wiki, WikiText};
 
 use crate::login;
 use crate::plain::{Place, ann};
@@ -97,5 +97,20 @@ fn a_rebuild_by_2_21_keeps_every_record() {
     let before = counted(&place);
     place.fossil(&["rebuild", place.repository.path().to_str().unwrap()]);
     assert_eq!(counted(&place), before);
+    place.assert_whole();
+}
+
+#[test]
+fn in_a_repository_of_sha1_names_records_have_them_too() {
+    let place = Place::by_plain_fossil(&["--sha1"]);
+    let wiki = Wiki::of(&place.repository);
+    let new = WikiText { text: "text\n", markup: Markup::Markdown, previous: None };
+    let page = PageName::parse("Home").unwrap();
+    assert!(!wiki.write(&page, &new, &ann()).unwrap().hash.is_sha3());
+    let files = Unversioned::of(&place.repository);
+    assert!(!files.put(&UnversionedName::parse("x").unwrap(), b"bytes", &ann()).unwrap().hash.is_sha3());
+    assert_eq!(files.get(&UnversionedName::parse("x").unwrap()).unwrap(), b"bytes");
+    assert_eq!(place.fossil(&["wiki", "export", "Home"]), "text\n");
+    assert_eq!(place.sql("SELECT count(*) FROM blob WHERE length(uuid)>40"), 0);
     place.assert_whole();
 }

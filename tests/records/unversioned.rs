@@ -20,6 +20,7 @@ fn plain_fossil_reads_what_was_put_and_removed() {
     for fossil in Fossil::BOTH {
         assert_eq!(place.by(fossil, &["uv", "ls"]), "dir/a.txt\nempty\n");
         assert_eq!(place.by(fossil, &["uv", "cat", "dir/a.txt"]), text);
+        assert_eq!(place.by(fossil, &["uv", "cat", "empty"]), "");
         assert!(place.by(fossil, &["uv", "list"]).contains(&put.hash.as_str()[..12]));
     }
     assert_eq!(place.sql("SELECT encoding FROM unversioned WHERE name='dir/a.txt'"), 1);
@@ -44,7 +45,7 @@ fn what_plain_fossil_put_is_read() {
     let place = Place::new();
     let files = Unversioned::of(&place.repository);
     for fossil in Fossil::BOTH {
-        for bytes in [&b"\0\x01\xff"[..], &b"x".repeat(5000)] {
+        for bytes in [&b"\0\x01\xff"[..], b"", &b"x".repeat(5000)] {
             place.write("f.bin", bytes);
             place.by(fossil, &["uv", "add", "f.bin"]);
             assert_eq!(files.get(&name("f.bin")).unwrap(), bytes);

@@ -1,6 +1,6 @@
 //! The bytes that Fossil's code could lose: changed files, and those that lie where others will come.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -109,13 +109,16 @@ impl Safe {
 }
 
 /// Paths of files that are no part of the checkout and lie where a file of one of `versions` is.
-pub(super) fn in_the_way(checkout: &Checkout, status: &Status, versions: &[Hash]) -> Result<Vec<TreePath>> {
-    let mut paths = Vec::new();
+pub(super) fn in_the_way(
+    checkout: &Checkout,
+    status: &Status,
+    versions: &[Hash],
+) -> Result<BTreeSet<TreePath>> {
+    let mut paths = BTreeSet::new();
     for version in versions {
         for path in checkout.repository().store().files(version)?.keys() {
-            if !status.files.contains_key(path) && !paths.contains(path) && checkout.tree().stat(path).is_ok()
-            {
-                paths.push(path.clone());
+            if !status.files.contains_key(path) && checkout.tree().stat(path).is_ok() {
+                paths.insert(path.clone());
             }
         }
     }
