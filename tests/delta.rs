@@ -250,7 +250,9 @@ fn check_rounds(rounds: &[Vec<Edit>]) {
     let mut model: BTreeMap<_, _> =
         (0..24).map(|i| (name(i), (format!("file {i}\n").into_bytes(), false))).collect();
     for (round, edits) in rounds.iter().enumerate() {
-        edits.iter().for_each(|edit| apply(&place, &mut model, edit));
+        for edit in edits {
+            apply(&place, &mut model, edit);
+        }
         let Ok(made) = place.check_in(&format!("round {round}"), None) else { continue };
         let anew = Repository::open(place.repository.path()).unwrap();
         let files = anew.store().files(&made.hash).unwrap();

@@ -117,7 +117,7 @@ fn the_repository_grows_by_little_more_than_the_bundle() {
     let place = Place::new();
     for i in 0..60 {
         place.edit("a.txt", &super::place::text(i));
-        place.edit("b.txt", &(0..400).map(|n| format!("{}\n", n * (i + 1) * 7919)).collect::<String>());
+        place.edit("b.txt", &(0..400).map(|n| (n * (i + 1) * 7919).to_string() + "\n").collect::<String>());
         place.save("more", None);
     }
     let bundle = place.bundle("b.bundle");

@@ -1,6 +1,7 @@
 //! Repositories with a history, and what is derived in them.
 
 #![allow(dead_code, reason = "each test program uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -105,7 +106,8 @@ pub fn said(output: &Output) -> String {
 
 /// Text of some lines that differs a little from number to number.
 pub fn text(number: usize) -> String {
-    (0..120).map(|i| format!("line {i} {}\n", if i % 40 == number % 40 { number } else { 0 })).collect()
+    let value = |i: usize| if i % 40 == number % 40 { number } else { 0 };
+    (0..120).fold(String::new(), |text, i| text + &format!("line {i} {}\n", value(i)))
 }
 
 /// All that Fossil derives from the artifacts, in words that do not depend on the order of arrival.
