@@ -243,6 +243,14 @@ unsafe extern "C" {
     );
 }
 unsafe extern "C" {
+    pub fn ocx_finish_clone(
+        arg1: *mut OcxSession,
+        path: *const ::core::ffi::c_char,
+        local_user: *const ::core::ffi::c_char,
+        arg2: *mut OcxOutcome,
+    );
+}
+unsafe extern "C" {
     pub fn ocx_adopt_copy(
         arg1: *mut OcxSession,
         path: *const ::core::ffi::c_char,

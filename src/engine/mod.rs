@@ -181,7 +181,8 @@ pub fn remote(path: &Path) -> Result<(String, String)> {
     Ok(out.split_once('\n').map_or((out.clone(), String::new()), |(u, p)| (u.to_owned(), p.to_owned())))
 }
 
-/// Clones a server's repository into a new file at `path`, which is removed again on failure.
+/// Fetches a clone of a server's repository into a new file at `path`, for [`finish_clone`]. What came as a delta
+/// was not compared with its hash, and nothing is derived yet.
 ///
 /// # Errors
 /// As for [`sync`]; the transport knows why a server refused.
@@ -189,6 +190,15 @@ pub fn clone(path: &Path, request: SyncRequest) -> Result<()> {
     let c_path = c_path(path)?;
     let mut sync = sync_of(request)?;
     call(move |_| Desk::once("cannot clone", |s| s.clone_to(&mut sync, &c_path)).map(drop))?
+}
+
+/// Derives what the clone at `path` lacks, with `user` as its administrator.
+///
+/// # Errors
+/// As for [`check_in`].
+pub fn finish_clone(path: &Path, user: &str) -> Result<()> {
+    let (path, user) = (c_path(path)?, c_string("the user", user.as_bytes())?);
+    call(move |_| Desk::once("cannot finish the clone", |s| s.finish_clone(&path, &user)).map(drop))?
 }
 
 /// Turns the copy of a repository at `path` into a clone with `user` as its administrator.

@@ -175,12 +175,18 @@ impl Session {
         self.call(|s, o| unsafe { c::ocx_remote(s, o) })
     }
 
-    /// Clones over the network into a new file.
+    /// Fetches a clone over the network into a new file.
     pub fn clone_to(&mut self, sync: &mut Sync, path: &CString) -> Ended {
         transport::with_c(sync, |raw| {
             // SAFETY: I2, I5, I6 - as in `sync`.
             self.call(|s, o| unsafe { c::ocx_clone(s, raw, path.as_ptr(), o) })
         })
+    }
+
+    /// Derives what a fetched clone lacks.
+    pub fn finish_clone(&mut self, path: &CString, user: &CString) -> Ended {
+        // SAFETY: I2, I5 - as in `command`.
+        self.call(|s, o| unsafe { c::ocx_finish_clone(s, path.as_ptr(), user.as_ptr(), o) })
     }
 
     /// Makes a copied repository file a clone of its own.

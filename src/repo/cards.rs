@@ -20,6 +20,8 @@ pub(super) struct Reply {
     pub unversioned_pull_only: bool,
     /// The unversioned files that it says to have.
     pub unversioned: Vec<Unversioned>,
+    /// Names of the unversioned files that it brings.
+    pub brought_unversioned: Vec<String>,
     error: Option<String>,
     lock_holder: Option<String>,
     is_html: bool,
@@ -44,6 +46,7 @@ impl Reply {
             match words.next().unwrap_or_default() {
                 "file" | "cfile" => reply.files.extend(words.next().and_then(|w| Hash::parse(w).ok())),
                 "gimme" => reply.wanted.extend(words.next().and_then(|w| Hash::parse(w).ok())),
+                "uvfile" => reply.brought_unversioned.extend(words.next().map(str::to_owned)),
                 "uvigot" => reply.unversioned.extend(Unversioned::of(&card)),
                 "error" => reply.error = Some(words.next().map(decoded).unwrap_or_default()),
                 "message" => {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::remote::{Password, Remote};
 use super::store::Store;
@@ -79,13 +80,15 @@ impl Repository {
     /// Those of [`clone_from`](Self::clone_from), and [`Kind::Cancelled`].
     pub fn clone_with(remote: &Remote, path: &Path, user: &User, options: &SyncOptions) -> Result<Self> {
         let path = new_file(path)?;
-        let made = super::sync::clone(remote, &path, user, options)
-            .and_then(|()| write_ahead(&path))
-            .and_then(|()| {
-                let repository = Self::open(&path)?;
-                repository.set_remote(Some(remote), false)?;
-                Ok(repository)
-            });
+        make_aside(&path, |aside| super::sync::clone(remote, aside, user, options))?;
+        let made = Self::open(&path).and_then(|repository| {
+            repository.set_remote(Some(remote), false)?;
+            if options.private {
+                // The first request of a clone has no login, so what it brings is public alone.
+                repository.sync(remote, &SyncOptions { push: false, pull: true, ..options.clone() })?;
+            }
+            Ok(repository)
+        });
         remove_unless(made, &path)
     }
 
@@ -96,12 +99,11 @@ impl Repository {
     pub fn clone_file(source: &Path, path: &Path, user: &User) -> Result<Self> {
         let source = Self::open(source)?;
         let path = new_file(path)?;
-        let made = text(&path)
-            .and_then(|target| source.store().copy_to(target))
-            .and_then(|()| engine::adopt_copy(&path, user.as_str()))
-            .and_then(|()| write_ahead(&path))
-            .and_then(|()| Self::open(&path));
-        remove_unless(made, &path)
+        make_aside(&path, |aside| {
+            source.store().copy_to(text(aside)?)?;
+            engine::adopt_copy(aside, user.as_str())
+        })?;
+        remove_unless(Self::open(&path), &path)
     }
 
     /// The repository file, as an absolute path.
@@ -211,6 +213,24 @@ fn text(path: &Path) -> Result<&str> {
 fn write_ahead(path: &Path) -> Result<()> {
     writer(path)?.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
     Ok(())
+}
+
+/// Has a repository made under a name of its own and gives it `path` when it is whole, so that a process that
+/// ends in between leaves nothing at `path`.
+fn make_aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let aside = path.with_file_name(format!(".{name}.{}-{}", std::process::id(), now.as_nanos()));
+    let made = make(&aside).and_then(|()| write_ahead(&aside)).and_then(|()| {
+        renameat_with(CWD, &aside, CWD, path, RenameFlags::NOREPLACE)
+            .map_err(|e| Error::io(format!("cannot make `{}`", path.display()), e.into()))?;
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        // The new name must last as the content does.
+        std::fs::File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|e| Error::io(format!("cannot keep the name `{}`", path.display()), e))
+    });
+    remove_unless(made, &aside)
 }
 
 /// Removes what a failed making has left at `path`.

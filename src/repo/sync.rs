@@ -170,14 +170,11 @@ impl Repository {
         let server = Server::new(self, remote, &options.cancel)?;
         let before = options.unversioned.then(|| self.store().unversioned()).transpose()?;
         let (sent, log) = if options.push {
-            let (outcome, log) = self.send(&server, options)?;
+            let done = self.send(&server, options);
+            let (outcome, log) = done.map_err(|e| self.receive_at_least(&server, options, e))?;
             (Some(outcome), log)
         } else {
-            let (log, result) = self.exchange(&server, options)?;
-            match log.failure(false).or_else(|| result.err()) {
-                Some(e) => return Err(server.another_project(e)),
-                None => (None, log),
-            }
+            (None, self.receive(&server, options)?)
         };
         let received = options.pull.then_some(match log.received {
             0 => Outcome::NothingToReceive,
@@ -218,12 +215,8 @@ impl Repository {
             if !(lost && !tips.is_empty() && server.holds(&tips, options.private).unwrap_or(false)) {
                 return Err(server.another_project(e));
             }
-        } else if !tips.is_empty() && server.holds(&tips, options.private).is_ok_and(|holds| !holds) {
-            return Err(Error::new(
-                Kind::NotPushed,
-                format!("the server at {server} does not hold what was sent"),
-            )
-            .hint("Push again; if that does not help, ask who runs the server."));
+        } else if !tips.is_empty() {
+            server.make_sure(&tips, options.private)?;
         }
         self.forget_unsent(&unsent)?;
         let outcome = match (log.sent.len(), check_ins.len()) {
@@ -231,6 +224,27 @@ impl Repository {
             (artifacts, check_ins) => Outcome::Sent { check_ins, artifacts },
         };
         Ok((outcome, log))
+    }
+
+    /// A sync that only fetches.
+    fn receive(&self, server: &Server<'_>, options: &SyncOptions) -> Result<Log> {
+        let (log, result) = self.exchange(server, options)?;
+        match log.failure(false).or_else(|| result.err()) {
+            Some(e) => Err(server.another_project(e)),
+            None => Ok(log),
+        }
+    }
+
+    /// A server that takes nothing from a login ends the whole sync: what it would give is fetched then.
+    fn receive_at_least(&self, server: &Server<'_>, options: &SyncOptions, e: Error) -> Error {
+        if !options.pull || e.kind() != Kind::Denied {
+            return e;
+        }
+        match self.receive(server, &SyncOptions { push: false, ..options.clone() }) {
+            Ok(log) => Error::new(Kind::Denied, format!("{e}; {} artifacts were received", log.received))
+                .hint("Ask for the capability on the server, or pull only."),
+            Err(_) => e,
+        }
     }
 
     /// Those check-ins that are no parent of another of them: a server that holds these holds all.
@@ -256,7 +270,7 @@ impl Repository {
             unversioned: options.unversioned,
             transport: Box::new(wire),
         };
-        let result = engine::sync(self.path(), request);
+        let result = engine::sync(self.path(), request).map_err(|e| ask::blame(server.remote(), e));
         Ok((wire::take(&log), result))
     }
 

@@ -306,6 +306,10 @@ void ocx_clone(OcxSession *s, const OcxSync *sync, const char *path, OcxOutcome 
   sync_now = sync;
   run(s, ocx_mod_clone, &c, o);
 }
+void ocx_finish_clone(OcxSession *s, const char *path, const char *local_user, OcxOutcome *o){
+  OcxModAdopt a = { path, local_user };
+  run(s, ocx_mod_finish_clone, &a, o);
+}
 void ocx_adopt_copy(OcxSession *s, const char *path, const char *local_user, OcxOutcome *o){
   OcxModAdopt a = { path, local_user };
   run(s, ocx_mod_adopt_copy, &a, o);

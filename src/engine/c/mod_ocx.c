@@ -350,18 +350,6 @@ int ocx_mod_remote(const void *unused){
   return 0;
 }
 
-/*
-** The derived tables of a fresh clone are made once, when all artifacts are in.
-*/
-static void ocx_finish_clone(void){
-  db_begin_transaction();
-  if( db_exists("SELECT 1 FROM delta WHERE srcid IN phantom") ){
-    fossil_fatal("the clone is not complete: there are deltas without their basis");
-  }
-  rebuild_db(0, 0);
-  db_end_transaction(0);
-}
-
 int ocx_mod_clone(const void *pArg){
   const OcxModClone *p = pArg;
   unsigned flags = SYNC_CLONE|SYNC_QUIET;
@@ -388,9 +376,23 @@ int ocx_mod_clone(const void *pArg){
   if( nErr ) fossil_fatal("the server returned an error, so nothing was cloned");
   if( db_get("project-code", 0)==0 ) fossil_fatal("the server sent no project, so nothing was cloned");
   db_close(1);
+  return 0;
+}
+
+/*
+** The derived tables of a fresh clone are made once, when all artifacts are in and looked into.
+*/
+int ocx_mod_finish_clone(const void *pArg){
+  const OcxModAdopt *p = pArg;
+  ocx_begin(p->local_user);
   db_open_repository(p->path);
-  ocx_finish_clone();
-  hash_user_password(p->sync->local_user);
+  db_begin_transaction();
+  if( db_exists("SELECT 1 FROM delta WHERE srcid IN phantom") ){
+    fossil_fatal("the clone is not complete: there are deltas without their basis");
+  }
+  rebuild_db(0, 0);
+  db_end_transaction(0);
+  hash_user_password(p->local_user);
   db_close(1);
   return 0;
 }

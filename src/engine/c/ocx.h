@@ -139,8 +139,12 @@ void ocx_set_remote(OcxSession*, const char *url, const char *password, OcxOutco
 /* Standard output is the remembered URL, a newline, and the password. */
 void ocx_remote(OcxSession*, OcxOutcome*);
 
-/* Clones into a new repository file; the local admin user is local_user. */
+/* Fetches a clone into a new repository file; the local admin user is local_user. Nothing is derived from
+** the artifacts, and those that came as deltas were not compared with their hashes. */
 void ocx_clone(OcxSession*, const OcxSync*, const char *path, OcxOutcome*);
+
+/* Derives what a fetched clone lacks, once its artifacts are known to be whole. */
+void ocx_finish_clone(OcxSession*, const char *path, const char *local_user, OcxOutcome*);
 
 /* Makes a copied repository file a clone: private and shunned content goes, local_user is its admin. */
 void ocx_adopt_copy(OcxSession*, const char *path, const char *local_user, OcxOutcome*);

@@ -29,6 +29,7 @@ int ocx_mod_sync(const void*);             /* OcxSync */
 int ocx_mod_set_remote(const void*);       /* OcxModRemote */
 int ocx_mod_remote(const void*);
 int ocx_mod_clone(const void*);            /* OcxModClone */
+int ocx_mod_finish_clone(const void*);     /* OcxModAdopt */
 int ocx_mod_adopt_copy(const void*);       /* OcxModAdopt */
 
 #endif

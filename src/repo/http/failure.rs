@@ -111,6 +111,7 @@ fn http(e: &ureq::Error, url: &Url, limits: &Limits) -> Told {
         E::Io(e) if rustls_error(e).is_some() => {
             untrusted(host, &rustls_error(e).map_or_else(String::new, certificate))
         }
+        E::ConnectProxyFailed(e) => proxy(e, host),
         E::Io(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
             (Kind::Unreachable, format!("`{host}` closed the connection before its reply was whole"), AGAIN)
         }
@@ -120,6 +121,15 @@ fn http(e: &ureq::Error, url: &Url, limits: &Limits) -> Told {
             "Check the URL and that the server runs.",
         ),
     }
+}
+
+/// The proxy's own refusal comes as words with its status in them.
+fn proxy(e: &str, host: &str) -> Told {
+    let what = format!("the proxy does not lead to `{host}`: {}", shown(e.as_bytes()));
+    if e.contains("407") {
+        return (Kind::LoginFailed, what, "Give the proxy's login in its URL.");
+    }
+    (Kind::Unreachable, what, "Check the URL of the proxy, and what it may reach.")
 }
 
 fn untrusted(host: &str, why: &str) -> Told {

@@ -59,6 +59,21 @@ impl<'a> Server<'a> {
         Ok(hashes.iter().all(|hash| held.contains(hash)))
     }
 
+    /// Makes sure that the server, which had nothing against what was sent, holds these.
+    pub fn make_sure(&self, hashes: &[Hash], private: bool) -> Result<()> {
+        let held = self.holds(hashes, private).or_else(|_| self.holds(hashes, private));
+        let why = match held {
+            Ok(true) => return Ok(()),
+            // A login may be allowed to write and not to read: then there is nothing better than the server's silence.
+            Err(e) if e.kind() == Kind::Denied => return Ok(()),
+            Err(e) if e.kind() == Kind::Cancelled => return Err(e),
+            Ok(false) => format!("the server at {self} does not hold what was sent"),
+            Err(e) => format!("it is not known whether the server at {self} holds what was sent: {e}"),
+        };
+        Err(Error::new(Kind::NotPushed, why)
+            .hint("Push again; if that does not help, ask who runs the server."))
+    }
+
     /// The server's unversioned files, deleted ones too.
     pub fn unversioned(&self) -> Result<Vec<Unversioned>> {
         let reply = self.ask(&format!("{}pragma uv-hash {NO_SUCH_SET}\n", self.pull_card()))?;
@@ -105,6 +120,15 @@ impl fmt::Display for Server<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.remote.fmt(f)
     }
+}
+
+/// Says where it came from when Fossil's code stops at what a server sent, or that is not what it should be.
+pub(super) fn blame(remote: &Remote, e: Error) -> Error {
+    if !matches!(e.kind(), Kind::Internal | Kind::Corrupt) {
+        return e;
+    }
+    Error::new(Kind::Refused, format!("what {remote} sent cannot be used: {e}"))
+        .hint("Try another server, or have that one checked with `fossil test-integrity`.")
 }
 
 /// The login for Fossil's own code; a user without a password is refused there by ending the process.

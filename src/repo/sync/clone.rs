@@ -4,16 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::SyncOptions;
-use super::ask::login;
+use super::ask::{blame, login};
 use super::wire::{self, Wire};
 use crate::engine::{self, SyncRequest};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::name::User;
 use crate::repo::http::Exchange;
 use crate::repo::remote::Remote;
 use crate::repo::store::Store;
 
-/// Clones a server's repository into a new file. What Fossil stores of a clone it does not look into.
+/// Clones a server's repository into a new file. Fossil looks into nothing that came; here it is looked at before
+/// anything is derived from it.
 pub(in crate::repo) fn clone(remote: &Remote, path: &Path, user: &User, options: &SyncOptions) -> Result<()> {
     let wire = Wire::new(Arc::new(Exchange::new(remote, &options.cancel)));
     let log = wire.log();
@@ -29,10 +30,7 @@ pub(in crate::repo) fn clone(remote: &Remote, path: &Path, user: &User, options:
     };
     let result = engine::clone(path, request);
     // The first reply of a clone may complain of a login for a project that the client did not know yet.
-    result.map_err(|e| wire::take(&log).last_failure().unwrap_or(e))?;
-    Store::open(path)?.check_all().map_err(|e| {
-        let kind = if e.kind() == Kind::Corrupt { Kind::Refused } else { e.kind() };
-        Error::new(kind, format!("the clone from {remote} is not what the server said: {e}"))
-            .hint("Clone from another server, or have that one checked with `fossil test-integrity`.")
-    })
+    result.map_err(|e| wire::take(&log).last_failure().unwrap_or_else(|| blame(remote, e)))?;
+    Store::open(path)?.check_all().map_err(|e| blame(remote, e))?;
+    engine::finish_clone(path, user.as_str())
 }

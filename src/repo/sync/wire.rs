@@ -1,5 +1,6 @@
 //! Fossil's round trips over HTTP, and what is seen of them.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::Transport;
@@ -11,10 +12,15 @@ use crate::repo::http::Exchange;
 /// The most round trips of one sync: a server that always asks for one more is not followed for ever.
 const ROUND_TRIPS_MAX: u32 = 10_000;
 
+/// The most round trips in a row that bring nothing new to either side.
+const IDLE_ROUND_TRIPS_MAX: u32 = 50;
+
 /// What passed by in a sync.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     round_trips: u32,
+    idle_round_trips: u32,
+    seen: HashSet<Seen>,
     pub sent: Vec<Hash>,
     /// How many artifacts came.
     pub received: usize,
@@ -34,12 +40,8 @@ impl Log {
             return Some(e);
         }
         (push && self.pull_only).then(|| {
-            let received = match self.received {
-                0 => String::new(),
-                n => format!("; {n} artifacts were received"),
-            };
-            Error::new(Kind::Denied, format!("the server does not let this login push{received}"))
-                .hint("Ask for the check-in capability (`i`) on the server, or pull only.")
+            Error::new(Kind::Denied, "the server does not let this login push")
+                .hint("Ask for the check-in capability (`i`) on the server.")
         })
     }
 
@@ -54,13 +56,18 @@ impl Log {
 
     pub fn note_request(&mut self, body: &[u8]) {
         self.round_trips += 1;
+        self.idle_round_trips += 1;
         let sent = Sent::read(body);
+        self.note_new(sent.files.iter().map(|hash| Seen::Sent(*hash)));
+        self.note_new(sent.unversioned.iter().map(|name| Seen::Unversioned(name.clone())));
         self.sent.extend(sent.files);
         self.sent_unversioned.extend(sent.unversioned);
     }
 
     pub fn note_reply(&mut self, reply: &Reply) {
         self.received += reply.files.len();
+        self.note_new(reply.files.iter().map(|hash| Seen::Received(*hash)));
+        self.note_new(reply.brought_unversioned.iter().map(|name| Seen::Unversioned(name.clone())));
         self.pull_only |= reply.pull_only;
         self.unversioned_pull_only |= reply.unversioned_pull_only;
         self.unversioned_differ |= !reply.unversioned.is_empty() || reply.unversioned_pull_only;
@@ -69,9 +76,29 @@ impl Log {
         }
     }
 
+    fn note_new(&mut self, seen: impl Iterator<Item = Seen>) {
+        for seen in seen {
+            if self.seen.insert(seen) {
+                self.idle_round_trips = 0;
+            }
+        }
+    }
+
+    fn goes_on_for_ever(&self) -> bool {
+        self.round_trips > ROUND_TRIPS_MAX || self.idle_round_trips > IDLE_ROUND_TRIPS_MAX
+    }
+
     pub fn note(&mut self, e: &Error) {
         self.errors.push((e.kind(), e.to_string(), e.next_step().map(str::to_owned)));
     }
+}
+
+/// What a round trip brought that no earlier one had.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Seen {
+    Sent(Hash),
+    Received(Hash),
+    Unversioned(String),
 }
 
 /// Carries Fossil's cards, noting what passes by.
@@ -100,7 +127,7 @@ impl Transport for Wire {
     fn exchange(&mut self, login_card: &[u8], body: &[u8]) -> Option<Vec<u8>> {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.note_request(body);
-        if log.round_trips > ROUND_TRIPS_MAX {
+        if log.goes_on_for_ever() {
             log.note(&Error::new(Kind::Refused, "the server asks for ever more round trips"));
             return None;
         }
