@@ -221,7 +221,7 @@ fn make_aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()>
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let aside = path.with_file_name(format!(".{name}.{}-{}", std::process::id(), now.as_nanos()));
-    let made = make(&aside).and_then(|()| write_ahead(&aside)).and_then(|()| {
+    let done = make(&aside).and_then(|()| write_ahead(&aside)).and_then(|()| {
         renameat_with(CWD, &aside, CWD, path, RenameFlags::NOREPLACE)
             .map_err(|e| Error::io(format!("cannot make `{}`", path.display()), e.into()))?;
         let folder = path.parent().unwrap_or(Path::new("/"));
@@ -230,7 +230,7 @@ fn make_aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()>
             .and_then(|folder| folder.sync_all())
             .map_err(|e| Error::io(format!("cannot keep the name `{}`", path.display()), e))
     });
-    remove_unless(made, &aside)
+    remove_unless(done, &aside)
 }
 
 /// Removes what a failed making has left at `path`.

@@ -252,7 +252,6 @@ fn a_clone_in_which_two_artifacts_changed_their_names_is_refused_and_removed() {
             let sql = "SELECT count(*) FROM mlink JOIN blob ON rid=fid WHERE uuid=?1";
             db.query_row(sql, [hash], |row| row.get::<_, i64>(0)).unwrap() > 0
         };
-        fossil.run(dir.path(), dir.path(), &["rebuild", "--compress", path.to_str().unwrap()]);
         let port = server.port;
         let is_file = std::sync::Mutex::new(is_file);
         let front = Front::new(move |mut line, count| {

@@ -4,6 +4,7 @@
 #[path = "../plain/mod.rs"]
 mod plain;
 
+mod command;
 mod direction;
 mod front;
 mod liar;

@@ -1,8 +1,8 @@
 //! What goes on while a server is waited for, and how the wait is ended.
 
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ use super::plain::{Fossil, ann, remote, served};
 fn waiting(server: u16) -> (Front, Arc<AtomicBool>) {
     let go_on = Arc::new(AtomicBool::new(false));
     let may = Arc::clone(&go_on);
+    // One after the other: a fresh server of 2.21 stumbles over two first requests at once.
+    let turn = Mutex::new(());
     let front = Front::new(move |mut line, count| {
         let Some(request) = request(&mut line) else { return };
         count.requests.fetch_add(1, Ordering::SeqCst);
@@ -24,7 +26,11 @@ fn waiting(server: u16) -> (Front, Arc<AtomicBool>) {
         while !may.load(Ordering::SeqCst) && start.elapsed() < Duration::from_secs(30) {
             thread::sleep(Duration::from_millis(5));
         }
-        let _ = line.write_all(&ask(server, &request));
+        let reply = {
+            let _turn = turn.lock().unwrap();
+            ask(server, &request)
+        };
+        let _ = line.write_all(&reply);
     });
     (front, go_on)
 }

@@ -24,6 +24,7 @@ pub fn command() -> Command {
         )
         .subcommands(places())
         .subcommand(super::bundle::command())
+        .subcommands(super::sync::commands())
         .subcommands(catalogue::TOOLS.iter().map(|t| subcommand(t.declaration())))
         .subcommands(others())
 }
@@ -62,22 +63,24 @@ fn places() -> [Command; 5] {
             .about("Make a new repository file")
             .arg(repository().help("The file to make"))
             .arg(user().help("Its first user, who may do everything")),
-        Command::new("clone")
-            .about("Clone a repository from a server; the password is the URL's, or that in OCX_PASSWORD")
-            .arg(
-                Arg::new("url")
-                    .value_name("URL")
-                    .required(true)
-                    .help("http://[USER[:PASSWORD]@]HOST[:PORT]/PATH"),
-            )
-            .arg(repository().help("The file to make"))
-            .arg(user().help("The clone's user; the URL's otherwise"))
-            .arg(
-                Arg::new("save_password")
-                    .long("save-password")
-                    .action(ArgAction::SetTrue)
-                    .help("Keep the password in the file, for later saves to push with"),
-            ),
+        super::sync::reaching(
+            Command::new("clone")
+                .about("Clone a repository from a server; the password is the URL's, or that in OCX_PASSWORD")
+                .arg(
+                    Arg::new("url")
+                        .value_name("URL")
+                        .required(true)
+                        .help("http://[USER[:PASSWORD]@]HOST[:PORT]/PATH"),
+                )
+                .arg(repository().help("The file to make"))
+                .arg(user().help("The clone's user; the URL's otherwise"))
+                .arg(
+                    Arg::new("save_password")
+                        .long("save-password")
+                        .action(ArgAction::SetTrue)
+                        .help("Keep the password in the file, for later saves to push with"),
+                ),
+        ),
         Command::new("open")
             .about("Open a repository into a folder, as a checkout to work in")
             .arg(repository().help("The repository file"))

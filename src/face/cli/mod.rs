@@ -6,6 +6,7 @@ mod arguments;
 mod bundle;
 mod place;
 mod show;
+mod sync;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -91,7 +92,8 @@ pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Ended {
     }
     let made = match command {
         "bundle" => Some(bundle::run(given, &folder, terminal)),
-        _ => place::run(command, given, &folder, terminal),
+        _ => place::run(command, given, &folder, terminal)
+            .or_else(|| sync::run(command, given, &folder, terminal)),
     };
     let code = match made {
         Some(done) => say(done, terminal),

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 
-use super::Terminal;
+use super::{Terminal, sync};
 use crate::error::Result;
 use crate::name::{User, shown};
-use crate::repo::remote::Password;
-use crate::repo::{Checkout, MergeHow, NewRepository, Remote, Repository, Updated};
+use crate::repo::{Checkout, MergeHow, NewRepository, Remote, Repository, SyncOptions, Updated};
 use crate::run::set_objective;
 
 /// Runs the command, if it is one of these, and gives the words that say what was made.
@@ -21,7 +20,7 @@ pub fn run(
     let login = terminal.login.as_deref();
     match command {
         "init" => Some(init(given, folder, login)),
-        "clone" => Some(clone(given, folder, login, terminal.password.as_deref())),
+        "clone" => Some(clone(given, folder, terminal)),
         "open" => Some(open(given, folder)),
         "update" => Some(update(given, folder)),
         "merge" => Some(merge(given, folder)),
@@ -37,20 +36,17 @@ fn init(given: &ArgMatches, folder: &Path, login: Option<&str>) -> Result<String
 }
 
 /// The clone's user is the one of the URL, so that saves are made as whom they are pushed.
-fn clone(given: &ArgMatches, folder: &Path, login: Option<&str>, password: Option<&str>) -> Result<String> {
+fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<String> {
     let path = path(given, "repository", folder);
+    let login = terminal.login.as_deref();
     let remote = Remote::parse(text(given, "url").unwrap_or_default())?;
-    let remote = match (remote.user().cloned(), password) {
-        (Some(user), Some(password)) if remote.password().is_none() => {
-            remote.with_login(user, Password::parse(password)?)
-        }
-        _ => remote,
-    };
+    let remote = sync::reached(remote, given, folder, terminal)?;
     let user = match text(given, "user") {
         Some(name) => User::parse(name)?,
         None => remote.user().cloned().map_or_else(|| User::parse(login.unwrap_or("admin")), Ok)?,
     };
-    let repository = Repository::clone_from(&remote, &path, &user)?;
+    let repository =
+        Repository::clone_with(&remote, &path, &user, &sync::taking_along(SyncOptions::default(), given))?;
     if given.get_flag("save_password") {
         repository.set_remote(Some(&remote), true)?;
     }

@@ -1,0 +1,135 @@
+//! `ocx push`, `ocx pull`, `ocx sync`: the repository and its server.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use serde_json::{Value, json};
+
+use super::Terminal;
+use crate::error::{Error, Kind, Result};
+use crate::repo::remote::Password;
+use crate::repo::{Checkout, Connection, Limits, Outcome, Reach, Remote, Repository, SyncOptions, Synced};
+
+/// The three commands.
+pub fn commands() -> [Command; 3] {
+    let command = |name: &'static str, about: &'static str| {
+        reaching(Command::new(name).about(about))
+            .arg(Arg::new("url").value_name("URL").help("The server; the remembered one otherwise"))
+            .arg(
+                Arg::new("repository")
+                    .short('R')
+                    .long("repository")
+                    .value_name("REPO")
+                    .value_parser(value_parser!(PathBuf))
+                    .help("The repository file; that of the checkout otherwise"),
+            )
+            .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the outcome as JSON"))
+    };
+    [
+        command("push", "Send what the server lacks, and make sure that it holds it"),
+        command("pull", "Fetch what the server has and the repository lacks"),
+        command("sync", "Push and pull in one"),
+    ]
+}
+
+/// Adds the options on what goes along and how a server is reached.
+pub fn reaching(command: Command) -> Command {
+    let flag = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    };
+    command
+        .arg(flag("private", "Take private check-ins along"))
+        .arg(flag("unversioned", "Make unversioned files the same on both sides: of each the newer stays"))
+        .arg(
+            Arg::new("ca_file")
+                .long("ca-file")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Trust the certificates in this PEM file too"),
+        )
+        .arg(Arg::new("proxy").long("proxy").value_name("URL").help("Go through this HTTP proxy"))
+        .arg(
+            Arg::new("timeout")
+                .long("timeout")
+                .value_name("SECONDS")
+                .value_parser(value_parser!(u64).range(1..))
+                .help("The most that one exchange with the server may take; 120 otherwise"),
+        )
+}
+
+/// Runs the command, if it is one of these, and gives the words that say what was done.
+pub fn run(
+    command: &str,
+    given: &ArgMatches,
+    folder: &Path,
+    terminal: &Terminal<'_>,
+) -> Option<Result<String>> {
+    let options = match command {
+        "push" => SyncOptions::push(),
+        "pull" => SyncOptions::pull(),
+        "sync" => SyncOptions::both(),
+        _ => return None,
+    };
+    Some(synced(options, given, folder, terminal))
+}
+
+fn synced(
+    options: SyncOptions,
+    given: &ArgMatches,
+    folder: &Path,
+    terminal: &Terminal<'_>,
+) -> Result<String> {
+    let repository = match given.get_one::<PathBuf>("repository") {
+        Some(path) => Repository::open(&folder.join(path))?,
+        None => Checkout::at(folder)?.repository().clone(),
+    };
+    let remote = match given.get_one::<String>("url") {
+        Some(url) => Remote::parse(url)?,
+        None => repository.remote()?.ok_or_else(|| {
+            Error::new(Kind::NotFound, "the repository remembers no server").hint("Give the server's URL.")
+        })?,
+    };
+    let remote = reached(remote, given, folder, terminal)?;
+    let synced = repository.sync(&remote, &taking_along(options, given))?;
+    if given.get_flag("json") {
+        return Ok(as_json(&synced).to_string());
+    }
+    Ok(format!("With {remote}: {synced}."))
+}
+
+/// The options with what the command line says is to go along.
+pub fn taking_along(options: SyncOptions, given: &ArgMatches) -> SyncOptions {
+    SyncOptions { private: given.get_flag("private"), unversioned: given.get_flag("unversioned"), ..options }
+}
+
+/// The remote with the password that it lacks, reached as the command line says.
+pub fn reached(remote: Remote, given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<Remote> {
+    let remote = match (remote.user().cloned(), terminal.password.as_deref()) {
+        (Some(user), Some(password)) if remote.password().is_none() => {
+            remote.with_login(user, Password::parse(password)?)
+        }
+        _ => remote,
+    };
+    let mut limits = Limits::default();
+    if let Some(seconds) = given.get_one::<u64>("timeout") {
+        limits.whole = Duration::from_secs(*seconds);
+    }
+    let ca_file = given.get_one::<PathBuf>("ca_file").map(|file| folder.join(file));
+    let reach = Reach { limits, ca_file, proxy: given.get_one::<String>("proxy").cloned() };
+    Ok(remote.over(Connection::new(&reach)?))
+}
+
+fn as_json(synced: &Synced) -> Value {
+    let outcome = |outcome: &Outcome| match outcome {
+        Outcome::Sent { check_ins, artifacts } => json!({"check_ins": check_ins, "artifacts": artifacts}),
+        Outcome::Received { artifacts } => json!({"artifacts": artifacts}),
+        _ => json!({"artifacts": 0}),
+    };
+    let unversioned = synced.unversioned.as_ref();
+    json!({
+        "sent": synced.sent.as_ref().map(outcome),
+        "received": synced.received.as_ref().map(outcome),
+        "unversioned": unversioned.map(|u| json!({"sent": u.sent, "received": u.received, "replaced": u.replaced})),
+    })
+}

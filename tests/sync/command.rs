@@ -1,0 +1,71 @@
+//! `ocx push`, `ocx pull`, `ocx sync` and `ocx clone`, as people and scripts call them.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::front::{Authority, Front};
+use super::plain::{Fossil, served};
+
+/// Runs `ocx` with these words; gives its exit code, what it wrote and what it complained of.
+fn ocx(home: &Path, dir: &Path, words: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ocx"));
+    command.args(words).current_dir(dir).env("HOME", home).env("OCX_PASSWORD", "secret").env("USER", "ann");
+    let out = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (out.status.code().unwrap(), text(&out.stdout), text(&out.stderr))
+}
+
+#[test]
+fn the_commands_say_what_was_done_in_words_and_in_json() {
+    let (dir, _path, server) = served(Fossil::V221);
+    let home = dir.path();
+    let authority = Authority::new("own");
+    std::fs::write(home.join("ca.pem"), &authority.pem).unwrap();
+    let front = Front::secure(server.port, authority.server("127.0.0.1", 2020, 2090));
+    let url = format!("https://ann@127.0.0.1:{}/", front.port);
+    let (code, _, err) = ocx(home, home, &["clone", &url, "c.fossil"]);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("issuer"), "{err}");
+    let (code, out, err) = ocx(home, home, &["clone", &url, "c.fossil", "--ca-file", "ca.pem"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let (code, _, err) = ocx(home, home, &["open", "c.fossil", "work", "--user", "ann"]);
+    assert_eq!(code, 0, "{err}");
+    let work = home.join("work");
+    std::fs::write(work.join("a.txt"), "one\n").unwrap();
+    Fossil::V228.run(home, &work, &["add", "a.txt"]);
+    Fossil::V228.run(home, &work, &["commit", "-m", "first", "--no-warnings", "--nosync"]);
+    let ca = ["--ca-file", "../ca.pem"];
+    let words = |first: &[&'static str]| [first, &ca].concat();
+    let (code, out, err) = ocx(home, &work, &words(&["push"]));
+    assert_eq!((code, err.as_str()), (0, ""));
+    let place = url.replace("ann@", "");
+    assert_eq!(out, format!("With {place}: sent 1 check-ins, 2 artifacts.\n"));
+    let (code, out, _) = ocx(home, &work, &words(&["sync", "--json", "--unversioned"]));
+    let said: Value = serde_json::from_str(&out).unwrap();
+    let nothing = json!({"artifacts": 0});
+    let files = json!({"sent": [], "received": [], "replaced": []});
+    assert_eq!((code, said), (0, json!({"sent": nothing, "received": nothing, "unversioned": files})));
+    let (code, out, _) = ocx(home, home, &["pull", "-R", "c.fossil", "--ca-file", "ca.pem"]);
+    assert_eq!((code, out), (0, format!("With {place}: nothing to receive.\n")));
+}
+
+#[test]
+fn a_command_that_fails_says_why_what_to_do_and_never_the_password() {
+    let (dir, _path, server) = served(Fossil::V228);
+    let home = dir.path();
+    let url = server.url.replace("http://", "http://ann@");
+    assert_eq!(ocx(home, home, &["clone", &url, "c.fossil"]).0, 0);
+    drop(server);
+    let (code, out, err) = ocx(home, home, &["push", "-R", "c.fossil"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("cannot reach") && err.lines().count() == 2 && !err.contains("secret"), "{err}");
+    let (code, _, err) = ocx(home, home, &["pull", "-R", "c.fossil", "--timeout", "0"]);
+    assert_eq!(code, 2, "{err}");
+    let (code, _, err) = ocx(home, home, &["init", "new.fossil"]);
+    assert_eq!(code, 0, "{err}");
+    let (code, _, err) = ocx(home, home, &["sync", "-R", "new.fossil"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("remembers no server"), "{err}");
+}
