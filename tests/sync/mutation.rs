@@ -27,7 +27,7 @@ impl Scatter {
 
     /// Changes, cuts out, doubles or adds bytes in a few places.
     fn spoil(&mut self, bytes: &mut Vec<u8>) {
-        for _ in 0..1 + self.below(3) {
+        for _ in 0..=self.below(3) {
             let at = self.below(bytes.len() + 1);
             let end = (at + 1 + self.below(40)).min(bytes.len());
             match self.below(6) {
@@ -132,7 +132,7 @@ fn a_clone_of_spoiled_replies_is_refused_and_removed_or_whole() {
     let real = server.remote("ann:secret");
     let place = cloned(&real);
     for n in 0..6 {
-        place.write("a.txt", format!("line\n").repeat(100 + n));
+        place.write("a.txt", "line\n".repeat(100 + n));
         place.check_in(&format!("edit {n}"), None).unwrap();
     }
     place.repository.push(&real).unwrap();
