@@ -58,13 +58,18 @@ pub fn write_tree(root: &Path, files: usize) -> Result<()> {
 
 /// Changes one line of one of `paths`; which, follows from the round.
 pub fn edit(root: &Path, paths: &[PathBuf], round: usize) -> Result<()> {
-    let path = root.join(&paths[(round * 7919 + 13) % paths.len()]);
+    let path = root.join(edited(paths, round));
     let mut text = fs::read(&path)?;
     let middle = text.len() / 2;
     let at = text[middle..].iter().position(|&b| b == b'\n').map_or(text.len(), |end| middle + end + 1);
     text.splice(at..at, format!("changed in round {round}\n").into_bytes());
     fs::write(path, text)?;
     Ok(())
+}
+
+/// The path that [`edit`] changes in a round.
+pub fn edited(paths: &[PathBuf], round: usize) -> &PathBuf {
+    &paths[(round * 7919 + 13) % paths.len()]
 }
 
 /// All regular files under `root`, relative to it and sorted, without what Fossil and git keep there.

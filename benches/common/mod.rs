@@ -7,6 +7,7 @@
 
 pub mod corpus;
 pub mod cost;
+pub mod history;
 pub mod mcp;
 pub mod picture;
 pub mod programs;

@@ -4,7 +4,7 @@ use ocx::name::Branch;
 use ocx::repo::Bundle;
 use ocx::repo::bundle::{Import, Selection};
 
-use super::place::{OCX, Place, ann, assert_whole, count, derived, said};
+use super::place::{OCX, Place, assert_whole, count, derived, lines, said};
 
 #[test]
 fn what_is_imported_is_what_plain_fossil_derives_anew() {
@@ -98,6 +98,7 @@ fn a_receiver_with_the_parent_gets_deltas_from_what_it_holds() {
 #[test]
 fn imported_check_ins_are_sent_by_the_next_push() {
     let place = Place::with_history();
+    std::fs::copy(place.there.path(), place.path("third.fossil")).unwrap();
     place.import(&place.bundle("b.bundle")).unwrap();
     let there = place.there.path();
     assert_eq!(count(there, "SELECT count(*) FROM private"), 0);
@@ -107,9 +108,8 @@ fn imported_check_ins_are_sent_by_the_next_push() {
     let receipt = place.there.store().receipt(&place.tip()).unwrap().unwrap();
     assert_eq!(receipt.user, "ann");
     // By plain Fossil, to a third repository that has nothing of it.
-    let third = place.path("third.fossil");
-    ocx::repo::Repository::clone_file(place.there.path(), &third, &ann()).unwrap();
-    assert_eq!(derived(&third), derived(there));
+    place.fossil(&["push", "third.fossil", "--once", "-R", "there.fossil"]);
+    assert_eq!(derived(&place.path("third.fossil")), derived(there));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn the_repository_grows_by_little_more_than_the_bundle() {
     let place = Place::new();
     for i in 0..60 {
         place.edit("a.txt", &super::place::text(i));
-        place.edit("b.txt", &(0..400).map(|n| (n * (i + 1) * 7919).to_string() + "\n").collect::<String>());
+        place.edit("b.txt", &lines(400, |n| n * (i + 1) * 7919));
         place.save("more", None);
     }
     let bundle = place.bundle("b.bundle");

@@ -2,5 +2,9 @@
 //! it, and where plain Fossil is wrong, OCX is right.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod faults;
 mod interop;
+mod kill;
 mod place;
+mod select;
+mod wire;

@@ -1,7 +1,7 @@
 //! Repositories with a history, and what is derived in them.
 
 #![allow(dead_code, reason = "each test program uses a part")]
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -106,8 +106,12 @@ pub fn said(output: &Output) -> String {
 
 /// Text of some lines that differs a little from number to number.
 pub fn text(number: usize) -> String {
-    let value = |i: usize| if i % 40 == number % 40 { number } else { 0 };
-    (0..120).fold(String::new(), |text, i| text + &format!("line {i} {}\n", value(i)))
+    lines(120, |i| if i % 40 == number % 40 { i * 1000 + number } else { i * 1000 })
+}
+
+/// So many lines with a number each.
+pub fn lines(count: usize, number: impl Fn(usize) -> usize) -> String {
+    (0..count).fold(String::new(), |text, i| text + &format!("line {}\n", number(i)))
 }
 
 /// All that Fossil derives from the artifacts, in words that do not depend on the order of arrival.

@@ -1,6 +1,6 @@
 //! Bundles that are broken, foreign or forged: each is refused whole, in one line that names what is wrong, and
 //! the next good bundle is imported.
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
 use std::path::Path;

@@ -6,6 +6,8 @@
 pub(super) mod receiver;
 mod rules;
 
+use rusqlite::Connection;
+
 use crate::engine::{self, Change};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, User};
@@ -14,6 +16,9 @@ use crate::repo::Repository;
 use super::judge::Findings;
 use super::{Bundle, Progress};
 use receiver::Receiver;
+
+/// New artifacts from which on the planner's statistics are made anew at once.
+const ANALYZED_FROM: usize = 200;
 
 /// How a bundle is taken in.
 #[derive(Clone)]
@@ -100,7 +105,9 @@ fn take_in(change: &mut Change<'_>, bundle: &Bundle, import: &Import) -> Result<
         .filter(|&row| stored.is_new(row))
         .map(|row| stored.rids[row])
         .collect();
+    forget_statistics(change.connection())?;
     change.crosslink(&linked)?;
+    renew_statistics(change.connection(), stored.new)?;
     if !stored.filled.is_empty() {
         change.filled(&stored.filled)?;
     }
@@ -113,6 +120,30 @@ fn take_in(change: &mut Change<'_>, bundle: &Bundle, import: &Import) -> Result<
         artifacts: stored.new,
         present: bundle.len() - stored.new,
     })
+}
+
+/// Tables whose statistics guide the queries that link artifacts in.
+const LINKED: [&str; 7] = ["blob", "delta", "event", "leaf", "mlink", "plink", "tagxref"];
+
+/// Lets the planner forget how few rows there were before the import: by that it would read whole tables for
+/// each artifact that is linked in.
+fn forget_statistics(db: &Connection) -> Result<()> {
+    let sql = "SELECT 1 FROM sqlite_schema WHERE name='sqlite_stat1'";
+    if !db.prepare(sql)?.exists([])? {
+        return Ok(());
+    }
+    for table in LINKED {
+        db.execute("DELETE FROM sqlite_stat1 WHERE tbl=?1", [table])?;
+    }
+    Ok(db.execute_batch("ANALYZE sqlite_schema")?)
+}
+
+fn renew_statistics(db: &Connection, new: usize) -> Result<()> {
+    if new < ANALYZED_FROM {
+        return Ok(());
+    }
+    db.execute_batch("PRAGMA analysis_limit=1000")?;
+    LINKED.iter().try_for_each(|table| Ok(db.execute_batch(&format!("ANALYZE {table}"))?))
 }
 
 /// The new check-ins by their time, so that Fossil finds most parents linked in and at hand.

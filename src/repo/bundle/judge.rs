@@ -160,10 +160,10 @@ impl Queue<'_> {
             self.state().failure = Some(in_bundle(&self.bundle.inner.name, failure));
             return;
         }
-        if !looks_like_artifact(content) {
+        let mut check_in = Manifest::parse(content).ok();
+        if check_in.is_none() && !looks_like_artifact(content) {
             return;
         }
-        let mut check_in = Manifest::parse(content).ok();
         let files = check_in.as_mut().map(|m| std::mem::take(&mut m.files)).unwrap_or_default();
         let mut state = self.state();
         state.findings.files.extend(files.into_iter().filter_map(|file| file.hash));

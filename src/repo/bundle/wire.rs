@@ -129,6 +129,7 @@ pub(super) fn unpack(from: impl Read) -> Result<NamedTempFile> {
             write.execute(rusqlite::params_from_iter(row))?;
         }
     }
+    input.end()?;
     db.execute_batch("COMMIT")?;
     db.close().map_err(|(_, e)| e)?;
     Ok(file)
@@ -210,6 +211,14 @@ impl<R: Read> In<R> {
         self.take(1)?;
         self.from.read_exact(&mut byte).map_err(damaged)?;
         Ok(byte[0])
+    }
+
+    /// There must be nothing more; the frame's checksum is read and compared on the way.
+    fn end(&mut self) -> Result<()> {
+        match self.from.read(&mut [0]).map_err(damaged)? {
+            0 => Ok(()),
+            _ => Err(malformed("more follows its end")),
+        }
     }
 
     fn take(&mut self, count: u64) -> Result<()> {

@@ -1,0 +1,231 @@
+//! How long does it take to export a history as a bundle and to import it, beside `fossil bundle` and `git bundle`;
+//! how much memory does that need, how much does the repository grow, and how small is the bundle on the wire?
+//!
+//! `cargo bench --bench bundle -- [--quick|--alone] [CHECK-INS ...]`; `OCX_BENCH_REPO=path` takes the history of a
+//! repository of your own: its newest check-ins on trunk, as many as given.
+#![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use common::history::History;
+use common::programs::{FOSSIL, GIT, OCX, OCX_FOSSIL, Program, USER, peak_memory};
+use common::{Options, Result, Series, Way, interleaved, table, timed};
+use ocx::name::User;
+use ocx::repo::bundle::Import;
+use ocx::repo::{Bundle, Repository};
+
+fn main() -> Result<()> {
+    let options = Options::read();
+    common::heading("Export and import of a bundle, standalone, durable", &options);
+    let compared: Vec<_> = [FOSSIL, OCX_FOSSIL, GIT].iter().filter_map(Program::version).collect();
+    println!("Compared: {}.", compared.join(", "));
+    let sizes =
+        match options.words.iter().map(|w| w.parse()).collect::<std::result::Result<Vec<usize>, _>>()? {
+            given if !given.is_empty() => given,
+            _ if options.quick => vec![60],
+            _ => vec![1_000, 3_000],
+        };
+    for size in sizes {
+        measure(size, &options)?;
+    }
+    Ok(())
+}
+
+/// One size: a history, a bundle of it, and receivers that have only its beginning.
+struct Place<'a> {
+    folder: PathBuf,
+    history: &'a History,
+    bundle: PathBuf,
+}
+
+impl Place<'_> {
+    fn home(&self) -> PathBuf {
+        self.folder.join("home")
+    }
+
+    /// A receiver made anew for one way.
+    fn receiver(&self, name: &str) -> Result<PathBuf> {
+        let path = self.folder.join(format!("{name}.fossil"));
+        ocx::engine::close(&path)?;
+        for end in ["", "-wal", "-shm", "-journal"] {
+            let _ = fs::remove_file(format!("{}{end}", path.display()));
+        }
+        fs::copy(&self.history.start, &path)?;
+        Ok(path)
+    }
+
+    fn fossil(&self, program: Program, args: &[&str]) -> Result<()> {
+        program.run(&self.home(), &self.folder, args).map(drop)
+    }
+}
+
+fn measure(check_ins: usize, options: &Options) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let history = match common::own_repository() {
+        Some(path) => History::of(&path, check_ins, folder.path())?,
+        None => History::generated(check_ins, folder.path())?,
+    };
+    let place = Place {
+        folder: folder.path().to_owned(),
+        bundle: folder.path().join("kept.bundle"),
+        history: &history,
+    };
+    fs::create_dir_all(place.home())?;
+    let exported = Repository::open(&history.whole)?.export_bundle(&place.bundle, &history.selection())?;
+    let bundle = Bundle::open(&place.bundle)?;
+    let expanded = bundle.contents()?.expanded;
+    println!(
+        "\n# {} check-ins: {} artifacts, {:.1} MB expanded",
+        exported.check_ins.len(),
+        exported.artifacts,
+        megabytes(expanded)
+    );
+    let rounds = options.rounds(if check_ins > 2_000 { 3 } else { 5 });
+    let exports = interleaved(export_ways(&place, options)?, rounds)?;
+    table("Export", &exports);
+    let imports = interleaved(import_ways(&place, options)?, rounds)?;
+    table("Import", &imports);
+    for (what, series) in [("export", &exports), ("import", &imports)] {
+        if let Some(first) = series.first().map(Series::median).filter(|time| !time.is_zero()) {
+            let count = f64::from(u32::try_from(exported.artifacts)?);
+            println!(
+                "\nOCX, {what}: {:.0} artifacts/s, {:.1} MB/s expanded.",
+                count / first.as_secs_f64(),
+                megabytes(expanded) / first.as_secs_f64()
+            );
+        }
+    }
+    sizes(&place, &bundle, options)
+}
+
+fn export_ways<'a>(place: &'a Place<'a>, options: &Options) -> Result<Vec<Way<'a>>> {
+    let path = place.folder.join("out.bundle");
+    let repository = Repository::open(&place.history.whole)?;
+    let ours = path.clone();
+    let mut ways = vec![Way::new("OCX, in-process", move |_| {
+        let _ = fs::remove_file(&ours);
+        timed(|| Ok(repository.export_bundle(&ours, &place.history.selection()).map(drop)?))
+    })];
+    if options.alone {
+        return Ok(ways);
+    }
+    for (name, program) in [("fossil bundle export", FOSSIL), ("ocx fossil bundle export", OCX_FOSSIL)] {
+        if program.version().is_some() {
+            let (path, whole) = (path.clone(), place.history.whole.clone());
+            ways.push(Way::new(name, move |_| {
+                let _ = fs::remove_file(&path);
+                let (from, file) = (place.history.first.to_string(), path.display().to_string());
+                let whole = whole.display().to_string();
+                let args = ["bundle", "export", &file, "--standalone", "--from", &from, "-R", &whole];
+                timed(|| place.fossil(program, &args))
+            }));
+        }
+    }
+    if let Some(git) = &place.history.git {
+        ways.push(Way::new("git bundle create", move |_| {
+            let file = place.folder.join("out.git-bundle").display().to_string();
+            let _ = fs::remove_file(&file);
+            timed(|| GIT.run(&place.home(), git, ["bundle", "create", "-q", &file, "start..main"]).map(drop))
+        }));
+    }
+    Ok(ways)
+}
+
+fn import_ways<'a>(place: &'a Place<'a>, options: &Options) -> Result<Vec<Way<'a>>> {
+    let mut ways = vec![Way::new("OCX, in-process", move |_| {
+        let repository = Repository::open(&place.receiver("ours")?)?;
+        timed(|| {
+            Ok(repository
+                .import_bundle(&Bundle::open(&place.bundle)?, &Import::by(User::parse(USER)?))
+                .map(drop)?)
+        })
+    })];
+    if options.alone {
+        return Ok(ways);
+    }
+    ways.push(Way::new("ocx bundle import, spawned", move |_| {
+        let receiver = place.receiver("spawned")?;
+        timed(|| peak_memory(&mut spawned_import(place, &receiver)).map(drop))
+    }));
+    for (name, program) in [("fossil bundle import", FOSSIL), ("ocx fossil bundle import", OCX_FOSSIL)] {
+        if program.version().is_some() {
+            ways.push(Way::new(name, move |_| {
+                let receiver = place.receiver("other")?.display().to_string();
+                let bundle = place.bundle.display().to_string();
+                timed(|| place.fossil(program, &["bundle", "import", "--publish", &bundle, "-R", &receiver]))
+            }));
+        }
+    }
+    if let Some(git) = &place.history.git {
+        let bundle = place.folder.join("kept.git-bundle").display().to_string();
+        GIT.run(&place.home(), git, ["bundle", "create", "-q", &bundle, "start..main"])?;
+        ways.push(Way::new("git bundle unbundle", move |_| {
+            let clone = place.folder.join("clone.git");
+            let _ = fs::remove_dir_all(&clone);
+            let to = clone.display().to_string();
+            let from = git.display().to_string();
+            GIT.run(&place.home(), &place.folder, ["init", "-q", "--bare", &to])?;
+            GIT.run(&place.home(), &clone, ["fetch", "-q", &from, "start"])?;
+            timed(|| GIT.run(&place.home(), &clone, ["bundle", "unbundle", &bundle]).map(drop))
+        }));
+    }
+    Ok(ways)
+}
+
+fn spawned_import(place: &Place<'_>, receiver: &Path) -> std::process::Command {
+    let mut command = std::process::Command::new(OCX);
+    command.args(["bundle", "import", "--user", USER]).arg(&place.bundle).arg("-R").arg(receiver);
+    command.env("HOME", place.home()).current_dir(&place.folder);
+    command.stdout(std::process::Stdio::null());
+    command
+}
+
+/// Memory, growth and the wire.
+fn sizes(place: &Place<'_>, bundle: &Bundle, options: &Options) -> Result<()> {
+    println!("\n## Sizes\n\n| what | OCX | fossil |\n|---|---:|---:|");
+    let ours = place.receiver("ours")?;
+    let before = fs::metadata(&ours)?.len();
+    let memory = peak_memory(&mut spawned_import(place, &ours))?;
+    let grown = fs::metadata(&ours)?.len().saturating_sub(before);
+    let (mut other_memory, mut other_grown) = (0, 0);
+    if !options.alone && FOSSIL.version().is_some() {
+        let other = place.receiver("other")?;
+        let (file, path) = (place.bundle.display().to_string(), other.display().to_string());
+        let args = ["bundle", "import", "--publish", &file, "-R", &path];
+        let mut command = FOSSIL.command(&place.home(), &place.folder, args);
+        command.stdout(std::process::Stdio::null());
+        other_memory = peak_memory(&mut command)?;
+        other_grown = fs::metadata(&other)?.len().saturating_sub(before);
+    }
+    println!(
+        "| peak memory of the import | {:.0} MB | {:.0} MB |",
+        megabytes(memory),
+        megabytes(other_memory)
+    );
+    let ratio = |part: u64, whole: u64| megabytes(part) / megabytes(whole.max(1));
+    println!(
+        "| growth of the repository / bundle | {:.2} | {:.2} |",
+        ratio(grown, bundle.size()),
+        ratio(other_grown, bundle.size())
+    );
+    println!("| bundle file | {:.2} MB | |", megabytes(bundle.size()));
+    let wire = place.folder.join("wire");
+    let mut written = 0;
+    let writing = timed(|| {
+        written = bundle.save_wire(&wire)?;
+        Ok(())
+    })?;
+    let reading: Duration = timed(|| Ok(Bundle::open(&wire).map(drop)?))?;
+    println!("| wire / bundle file | {:.2} | |", ratio(written, bundle.size()));
+    println!("| wire written, read in | {}, {} | |", common::shown(writing), common::shown(reading));
+    Ok(())
+}
+
+#[allow(clippy::cast_precision_loss, reason = "sizes are far below what a double holds exactly")]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
