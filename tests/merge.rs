@@ -334,6 +334,57 @@ fn a_failed_update_leaves_the_files_as_they_were() {
 }
 
 #[test]
+fn p01_an_update_follows_no_link_out_of_the_checkout() {
+    for links in ["off", "on"] {
+        let two = Two::new();
+        two.place.fossil(&["settings", "allow-symlinks", links]);
+        two.place.write("d/x", "inside\n");
+        two.place.write("e/x", "inside\n");
+        two.place.check_in("folders", None).unwrap();
+        two.other.update("trunk").unwrap();
+        two.theirs("a.txt", "theirs\n");
+        two.theirs("e/x", "theirs\n");
+        fs::remove_dir_all(two.other.root().join("d")).unwrap();
+        check_in(&two.other, "theirs", Some("side")).unwrap();
+        let outside = two.place.dir.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("x"), "secret\n").unwrap();
+        let checkout = &two.place.checkout;
+        for (name, target) in [("a.txt", outside.join("x")), ("d", outside.clone()), ("e", outside.clone())] {
+            let place = two.place.path(name);
+            let aside = two.place.dir.path().join("aside");
+            fs::rename(&place, &aside).unwrap();
+            std::os::unix::fs::symlink(target, &place).unwrap();
+            assert_eq!(checkout.update("side").unwrap_err().kind(), Kind::Denied, "{name}");
+            assert_eq!(checkout.merge("side", MergeHow::Whole).unwrap_err().kind(), Kind::Denied, "{name}");
+            assert_eq!(
+                checkout.would_merge("side", MergeHow::Whole).unwrap_err().kind(),
+                Kind::Denied,
+                "{name}"
+            );
+            assert_eq!(fs::read(outside.join("x")).unwrap(), b"secret\n");
+            fs::remove_file(&place).unwrap();
+            fs::rename(&aside, &place).unwrap();
+        }
+        checkout.update("side").unwrap();
+        assert_eq!(two.read("e/x"), "theirs\n");
+    }
+}
+
+#[test]
+fn a_file_where_a_folder_will_come_is_named() {
+    let two = Two::new();
+    fs::create_dir(two.other.root().join("f")).unwrap();
+    two.theirs("f/x", "theirs\n");
+    check_in(&two.other, "a folder", Some("side")).unwrap();
+    two.place.write("f", "a file\n");
+    let e = two.place.checkout.update("side").unwrap_err();
+    assert_eq!(e.kind(), Kind::Exists);
+    assert!(e.to_string().contains("`f`"), "{e}");
+    assert_eq!(two.read("f"), "a file\n");
+}
+
+#[test]
 fn the_commands_tell_each_file() {
     let two = Two::new();
     two.changed();

@@ -4,10 +4,12 @@
 //! prints. Nothing that was changed here is lost: what Fossil would drop or overwrite is put back, or beside.
 
 mod found;
+mod obstacle;
 mod rehearsal;
 mod safe;
 
 use found::report;
+use obstacle::refuse_obstacles;
 use safe::Safe;
 
 use super::Checkout;
@@ -127,10 +129,12 @@ impl Checkout {
     /// Moves the checkout to another version by Fossil's own code, joining what has changed here into it.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Busy`], [`Kind::DiskFull`]; the files are as before then.
+    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Denied`] where a link lies in the place of a file or folder
+    /// that differs, [`Kind::Exists`] where something else does; [`Kind::Busy`], [`Kind::DiskFull`]. The files are as before then.
     pub fn update(&self, version: &str) -> Result<Updated> {
         let hash = self.repository.store().resolve(version)?;
         let status = self.status()?;
+        refuse_obstacles(self, &*self.repository.store().files(&status.parent)?, &[hash])?;
         let safe = Safe::of(self, &status, &[hash])?;
         self.tell_fossil(&status)?;
         let done = self.fossil(&["update", "--nosync", hash.as_str()], &status, &safe);
@@ -170,12 +174,14 @@ impl Checkout {
     /// # Errors
     /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Unchanged`] when there is nothing to take,
     /// [`Kind::Closed`] when the checkout stands on a closed leaf, [`Kind::Invalid`] for a single check-in that has no
-    /// parent; [`Kind::Busy`], [`Kind::DiskFull`]. The files are as before then.
+    /// parent, [`Kind::Denied`] and [`Kind::Exists`] as [`update`](Self::update); [`Kind::Busy`], [`Kind::DiskFull`]. The files
+    /// are as before then.
     pub fn merge(&self, version: &str, how: MergeHow) -> Result<Updated> {
         let other = self.mergeable(version, how)?;
         let status = self.status()?;
         let mut versions = vec![other.hash];
         versions.extend(other.parents.first());
+        refuse_obstacles(self, &*self.repository.store().files(&status.parent)?, &versions)?;
         let safe = Safe::of(self, &status, &versions)?;
         self.tell_fossil_but_renames(&status)?;
         let mut args = vec!["merge", "--nosync"];

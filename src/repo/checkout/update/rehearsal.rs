@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use super::obstacle::refuse_obstacles;
 use super::safe::in_the_way;
 use crate::error::{Error, Result};
 use crate::name::{Hash, TEMP_PREFIX, TreePath};
@@ -14,6 +15,7 @@ impl Checkout {
     /// not written to.
     pub(super) fn rehearse<T>(&self, versions: &[Hash], act: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         let status = self.status()?;
+        refuse_obstacles(self, &*self.repository.store().files(&status.parent)?, versions)?;
         let beside = self.repository.path().parent().unwrap_or(&self.root);
         let folder = tempfile::Builder::new()
             .prefix(TEMP_PREFIX)
