@@ -129,6 +129,14 @@ fn a_rebuild_by_plain_fossil_changes_nothing_that_amending_check_ins_linked() {
 }
 
 #[test]
+fn the_planner_knows_how_many_artifacts_there_are() {
+    // Where it takes a table of a new repository for one row, plain Fossil scans it once for each file.
+    let place = place_of(LARGE);
+    let rows = place.sql("SELECT max(CAST(stat AS INT)) FROM sqlite_stat1 WHERE tbl='blob'");
+    assert!(rows > 100, "{rows}");
+}
+
+#[test]
 fn a_small_tree_is_amended_only_where_the_repository_has_seen_it() {
     let place = place_of(30);
     place.write(&name(1), "edited\n");

@@ -42,7 +42,8 @@ pub(super) fn relax(db: &Connection) -> Result<()> {
 pub(super) fn connect(path: &Path) -> Result<Connection> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     db.busy_timeout(Duration::from_secs(5))?;
-    db.execute_batch("PRAGMA trusted_schema=0; PRAGMA foreign_keys=0")?;
+    // Each check-in writes Fossil's table of files, which in a large tree is larger than the usual cache.
+    db.execute_batch("PRAGMA trusted_schema=0; PRAGMA foreign_keys=0; PRAGMA cache_size=-16384")?;
     let known: bool =
         db.query_row("SELECT count(*)=2 FROM sqlite_schema WHERE name IN ('vvar','vfile')", [], |r| {
             r.get(0)

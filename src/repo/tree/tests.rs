@@ -31,6 +31,15 @@ fn walk(tree: &Tree) -> Walk {
     tree.walk(&Ignore::default(), &()).unwrap()
 }
 
+/// Knows the regular files of some names.
+struct Named(&'static [&'static str]);
+
+impl Known for Named {
+    fn number(&self, path: &str, kind: FileKind, _stamp: &Stamp) -> Option<usize> {
+        self.0.iter().position(|name| *name == path && kind == FileKind::Regular)
+    }
+}
+
 fn names(walk: &Walk) -> Vec<&str> {
     walk.entries.iter().map(|e| e.path.as_str()).collect()
 }
@@ -174,6 +183,36 @@ fn p14_files_of_a_nested_checkout_are_refused() {
         assert!(e.kind() == Kind::Denied && e.to_string().contains("another checkout"), "{e}");
     }
     assert_eq!(tree.read(&path("sub/f.txt"), 9).unwrap(), b"x");
+}
+
+#[test]
+fn known_files_are_given_by_number_and_those_of_another_checkout_are_not() {
+    let (folder, tree) = tree(&[
+        ("a", b"x"),
+        ("b", b"x"),
+        ("sub/.fslckout", &[0; 2048]),
+        ("sub/f", b"x"),
+        ("run", b"x"),
+        (".ocx-tmp-1", b"x"),
+    ]);
+    fs::set_permissions(folder.path().join("run"), fs::Permissions::from_mode(0o755)).unwrap();
+    let known = Named(&["a", "sub/f", "run", ".ocx-tmp-1", "gone"]);
+    let walk = tree.walk_past(&known, &Ignore::parse("a"), &()).unwrap();
+    assert_eq!((names(&walk), &walk.known[..]), (vec!["b", "run"], &[0][..]));
+    assert_eq!(walk.refused, [("sub".into(), "is another checkout".into())]);
+}
+
+#[test]
+fn folders_for_two_threads_are_each_listed_once() {
+    let files: Vec<String> =
+        (0..300).map(|i| format!("{}/{}/{i}", "abcdefghij".split_at(i % 10 + 1).0, i % 7)).collect();
+    let all: Vec<(&str, &[u8])> = files.iter().map(|f| (f.as_str(), &b"x"[..])).collect();
+    let (_folder, tree) = tree(&all);
+    let mut expected: Vec<&str> = files.iter().map(String::as_str).collect();
+    expected.sort_unstable();
+    for _ in 0..20 {
+        assert_eq!(names(&walk(&tree)), expected);
+    }
 }
 
 #[test]
