@@ -97,14 +97,11 @@ impl Forum {
     /// Begins a thread.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] for a blank title or text, and for one with a NUL; [`Kind::NotFound`] for an unknown user;
+    /// [`Kind::Invalid`] for a blank title or text, a title of several lines and a text with a NUL; [`Kind::NotFound`] for an unknown user;
     /// [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn start(&self, title: &str, text: &str, markup: Markup, user: &User) -> Result<Post> {
-        if title.trim().is_empty() {
-            return Err(blank("title"));
-        }
-        let post =
-            Draft { title: Some(title.trim().to_owned()), text: said(text)?, markup, ..Draft::default() };
+        let title = Some(titled(title)?);
+        let post = Draft { title, text: said(text)?, markup, ..Draft::default() };
         self.put(post, user)
     }
 
@@ -148,10 +145,7 @@ impl Forum {
             )
             .hint("Leave the title out, or edit the post that began the thread."));
         }
-        if title.is_some_and(|title| title.trim().is_empty()) {
-            return Err(blank("title"));
-        }
-        let title = title.map(|title| title.trim().to_owned()).or_else(|| old.title.clone());
+        let title = title.map(titled).transpose()?.or_else(|| old.title.clone());
         self.replace(&old, title, said(text)?, markup, user)
     }
 
@@ -254,6 +248,19 @@ fn said(text: &str) -> Result<String> {
         return Err(blank("text"));
     }
     Ok(text.to_owned())
+}
+
+/// A title stands on one line wherever threads are listed.
+fn titled(title: &str) -> Result<String> {
+    let title = title.trim();
+    if title.is_empty() {
+        return Err(blank("title"));
+    }
+    if title.contains(char::is_control) {
+        return Err(Error::new(Kind::Invalid, "the title of the post holds a control character")
+            .hint("Give one line of text."));
+    }
+    Ok(title.to_owned())
 }
 
 fn blank(what: &str) -> Error {

@@ -83,7 +83,7 @@ impl Users {
     ///
     /// # Errors
     /// [`Kind::Exists`] when there is one of that name, in any case of its letters; [`Kind::Invalid`] for a name that a new login may not have
-    /// ([`User::parse_new`]) and for letters that Fossil does not know; [`Kind::NotFound`] for `by`;
+    /// ([`User::parse_new`]), for letters that Fossil does not know and for contact information of several lines; [`Kind::NotFound`] for `by`;
     /// [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn create(
         &self,
@@ -95,6 +95,13 @@ impl Users {
     ) -> Result<()> {
         let user = User::parse_new(user.as_str())?;
         let caps = checked(caps)?;
+        if info.contains(char::is_control) {
+            return Err(Error::new(
+                Kind::Invalid,
+                format!("the contact information of `{user}` holds a control character"),
+            )
+            .hint("Give one line of text."));
+        }
         let info = info.to_owned();
         let secret = password.map(|password| self.secret(&user, password)).transpose()?.unwrap_or_default();
         self.write(by, move |db| {

@@ -103,6 +103,8 @@ fn what_makes_no_user_is_refused() {
     assert_eq!(create("beef", "i", &ann()), Kind::Invalid);
     assert_eq!(create("eve", "!!", &ann()), Kind::Invalid);
     assert_eq!(create("eve", "i", &user("zed")), Kind::NotFound);
+    let e = users.create(&user("eve"), "i", "Eve\nroot  Boss", None, &ann()).unwrap_err();
+    assert_eq!(e.kind(), Kind::Invalid);
     assert_eq!(users.set_capabilities(&bob, "!!", &ann()).unwrap_err().kind(), Kind::Invalid);
     let zed = user("zed");
     assert_eq!(users.set_capabilities(&zed, "i", &ann()).unwrap_err().kind(), Kind::NotFound);
