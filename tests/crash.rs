@@ -243,3 +243,96 @@ fn a_checkout_that_went_elsewhere_is_not_moved_by_an_old_intent() {
     assert_eq!(next.parent().unwrap(), empty);
     assert_eq!(changes(&next), []);
 }
+
+/// The child: clones, or pulls, over and over until it is killed.
+#[test]
+#[ignore = "runs for ever in a process of its own, started and killed by the other tests"]
+fn receive_for_ever() {
+    let folder = std::env::var("OCX_TEST_FOLDER").unwrap();
+    let remote = plain::remote(&std::env::var("OCX_TEST_URL").unwrap(), "ann:secret");
+    if let Ok(file) = std::env::var("OCX_TEST_PULL") {
+        Repository::open(Path::new(&file)).unwrap().pull(&remote).unwrap();
+        return;
+    }
+    for step in 0.. {
+        let path = Path::new(&folder).join(format!("{}-{step}.fossil", std::process::id()));
+        Repository::clone_from(&remote, &path, &ann()).unwrap();
+    }
+}
+
+/// Runs a child that receives for `time`, and kills it.
+fn receive(folder: &Path, url: &str, pull: Option<&Path>, time: Duration) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "receive_for_ever", "--ignored", "--nocapture"]);
+    command.env("OCX_TEST_FOLDER", folder).env("OCX_TEST_URL", url).stdout(Stdio::null());
+    if let Some(file) = pull {
+        command.env("OCX_TEST_PULL", file);
+    }
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    thread::sleep(time);
+    child.kill().unwrap();
+    let out = child.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&out.stderr);
+    assert!(!error.contains("panicked"), "{error}");
+}
+
+#[test]
+fn x04_a_clone_killed_at_any_time_is_whole_or_not_there() {
+    let (_dir, path, server) = served(Fossil::V221);
+    let home = tempfile::tempdir().unwrap();
+    let repository =
+        Repository::clone_from(&server.remote("ann:secret"), &home.path().join("r.fossil"), &ann()).unwrap();
+    let place = Place::of(home, repository);
+    for step in 0..30 {
+        place.write(&format!("f{}.txt", step % 7), format!("line {step}\n").repeat(300));
+        place.check_in(&format!("step {step}"), None).unwrap();
+    }
+    place.repository.push(&server.remote("ann:secret")).unwrap();
+    let clones = tempfile::tempdir().unwrap();
+    for round in 0..ROUNDS / 4 {
+        receive(clones.path(), &server.url, None, some_time(round, 60, 700));
+    }
+    let mut whole = 0;
+    for file in fs::read_dir(clones.path()).unwrap().flatten() {
+        if file.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        if file.path().extension().is_some_and(|end| end == "fossil") {
+            let clone = Repository::open(&file.path()).unwrap();
+            clone.verify().unwrap();
+            assert!(clone.store().holds(&place.checkout.parent().unwrap()).unwrap());
+            whole += 1;
+        }
+    }
+    eprintln!("{whole} clones were finished");
+    assert!(Repository::open(&path).unwrap().store().holds(&place.checkout.parent().unwrap()).unwrap());
+}
+
+#[test]
+fn x04_a_pull_killed_at_any_time_leaves_a_whole_repository_and_goes_on() {
+    let (_dir, _path, server) = served(Fossil::V228);
+    let remote = server.remote("ann:secret");
+    let open = |name: &str| {
+        let home = tempfile::tempdir().unwrap();
+        let repository = Repository::clone_from(&remote, &home.path().join(name), &ann()).unwrap();
+        Place::of(home, repository)
+    };
+    let (writer, reader) = (open("w.fossil"), open("r.fossil"));
+    for round in 0..ROUNDS / 4 {
+        for step in 0..5 {
+            writer.write(&format!("f{step}.txt"), format!("line {round}\n").repeat(200));
+            writer.check_in(&format!("round {round} step {step}"), None).unwrap();
+        }
+        writer.repository.push(&remote).unwrap();
+        let file = reader.repository.path();
+        receive(reader.dir.path(), &server.url, Some(file), some_time(round, 20, 250));
+        let db = rusqlite::Connection::open(file).unwrap();
+        let found: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(found, "ok");
+    }
+    reader.assert_whole();
+    reader.repository.pull(&remote).unwrap();
+    assert_eq!(reader.check_ins(), writer.check_ins());
+    assert!(reader.repository.store().holds(&writer.checkout.parent().unwrap()).unwrap());
+    reader.assert_whole();
+}
