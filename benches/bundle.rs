@@ -11,8 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use common::cost::peak_memory;
 use common::history::History;
-use common::programs::{FOSSIL, GIT, OCX, OCX_FOSSIL, Program, USER, peak_memory};
+use common::picture::{self, Picture};
+use common::programs::{FOSSIL, GIT, OCX, OCX_FOSSIL, Program, USER};
 use common::{Options, Result, Series, Way, interleaved, table, timed};
 use ocx::name::User;
 use ocx::repo::bundle::Import;
@@ -29,8 +31,17 @@ fn main() -> Result<()> {
             _ if options.quick => vec![60],
             _ => vec![1_000, 3_000],
         };
+    let mut pictures = [("export", Picture::default()), ("import", Picture::default())];
     for size in sizes {
-        measure(size, &options)?;
+        let series = measure(size, &options)?;
+        for ((_, picture), series) in pictures.iter_mut().zip(&series) {
+            picture.add(size, series);
+        }
+    }
+    for (what, picture) in &pictures {
+        let path = picture::folder().join(format!("bundle-{what}.svg"));
+        picture.write(&path, &format!("Bundle {what}, durable"), "check-ins")?;
+        println!("\nPicture of {what} against size: {}", path.display());
     }
     Ok(())
 }
@@ -63,7 +74,7 @@ impl Place<'_> {
     }
 }
 
-fn measure(check_ins: usize, options: &Options) -> Result<()> {
+fn measure(check_ins: usize, options: &Options) -> Result<[Vec<Series>; 2]> {
     let folder = tempfile::tempdir()?;
     let history = match common::own_repository() {
         Some(path) => History::of(&path, check_ins, folder.path())?,
@@ -99,7 +110,8 @@ fn measure(check_ins: usize, options: &Options) -> Result<()> {
             );
         }
     }
-    sizes(&place, &bundle, options)
+    sizes(&place, &bundle, options)?;
+    Ok([exports, imports])
 }
 
 fn export_ways<'a>(place: &'a Place<'a>, options: &Options) -> Result<Vec<Way<'a>>> {
@@ -149,7 +161,7 @@ fn import_ways<'a>(place: &'a Place<'a>, options: &Options) -> Result<Vec<Way<'a
     }
     ways.push(Way::new("ocx bundle import, spawned", move |_| {
         let receiver = place.receiver("spawned")?;
-        timed(|| peak_memory(&mut spawned_import(place, &receiver)).map(drop))
+        timed(|| peak_memory(spawned_import(place, &receiver)).map(drop))
     }));
     for (name, program) in [("fossil bundle import", FOSSIL), ("ocx fossil bundle import", OCX_FOSSIL)] {
         if program.version().is_some() {
@@ -180,7 +192,6 @@ fn spawned_import(place: &Place<'_>, receiver: &Path) -> std::process::Command {
     let mut command = std::process::Command::new(OCX);
     command.args(["bundle", "import", "--user", USER]).arg(&place.bundle).arg("-R").arg(receiver);
     command.env("HOME", place.home()).current_dir(&place.folder);
-    command.stdout(std::process::Stdio::null());
     command
 }
 
@@ -189,17 +200,16 @@ fn sizes(place: &Place<'_>, bundle: &Bundle, options: &Options) -> Result<()> {
     println!("\n## Sizes\n\n| what | OCX | fossil |\n|---|---:|---:|");
     let ours = place.receiver("ours")?;
     let before = fs::metadata(&ours)?.len();
-    let memory = peak_memory(&mut spawned_import(place, &ours))?;
+    let memory = peak_memory(spawned_import(place, &ours))?;
     let grown = fs::metadata(&ours)?.len().saturating_sub(before);
-    let (mut other_memory, mut other_grown) = (0, 0);
+    let (mut other_memory, mut other_grown, mut other_artifacts) = (0, 0, 0);
     if !options.alone && FOSSIL.version().is_some() {
         let other = place.receiver("other")?;
         let (file, path) = (place.bundle.display().to_string(), other.display().to_string());
         let args = ["bundle", "import", "--publish", &file, "-R", &path];
-        let mut command = FOSSIL.command(&place.home(), &place.folder, args);
-        command.stdout(std::process::Stdio::null());
-        other_memory = peak_memory(&mut command)?;
+        other_memory = peak_memory(FOSSIL.command(&place.home(), &place.folder, args))?;
         other_grown = fs::metadata(&other)?.len().saturating_sub(before);
+        other_artifacts = artifacts(&other)?;
     }
     println!(
         "| peak memory of the import | {:.0} MB | {:.0} MB |",
@@ -212,6 +222,11 @@ fn sizes(place: &Place<'_>, bundle: &Bundle, options: &Options) -> Result<()> {
         ratio(grown, bundle.size()),
         ratio(other_grown, bundle.size())
     );
+    println!(
+        "| of it artifacts, without what Fossil derives / bundle | {:.2} | {:.2} |",
+        ratio(artifacts(&ours)?.saturating_sub(artifacts(&place.history.start)?), bundle.size()),
+        ratio(other_artifacts.saturating_sub(artifacts(&place.history.start)?), bundle.size())
+    );
     println!("| bundle file | {:.2} MB | |", megabytes(bundle.size()));
     let wire = place.folder.join("wire");
     let mut written = 0;
@@ -223,6 +238,13 @@ fn sizes(place: &Place<'_>, bundle: &Bundle, options: &Options) -> Result<()> {
     println!("| wire / bundle file | {:.2} | |", ratio(written, bundle.size()));
     println!("| wire written, read in | {}, {} | |", common::shown(writing), common::shown(reading));
     Ok(())
+}
+
+/// Bytes of the pages that hold artifacts and deltas.
+fn artifacts(repository: &Path) -> Result<u64> {
+    let db = rusqlite::Connection::open(repository)?;
+    let sql = "SELECT sum(pgsize) FROM dbstat WHERE name IN ('blob', 'delta')";
+    Ok(db.query_row(sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
 }
 
 #[allow(clippy::cast_precision_loss, reason = "sizes are far below what a double holds exactly")]

@@ -40,23 +40,6 @@ pub const GIT: Program = Program {
     ],
 };
 
-/// Runs a command that must succeed and gives the most memory that it held, in bytes.
-pub fn peak_memory(command: &mut Command) -> Result<u64> {
-    let mut child = command.spawn()?;
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    loop {
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let held = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok());
-        peak = peak.max(held.unwrap_or(0) * 1024);
-        if let Some(ended) = child.try_wait()? {
-            return if ended.success() { Ok(peak) } else { Err(format!("{command:?}: {ended}").into()) };
-        }
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-}
-
 impl Program {
     /// What it says it is; nothing when it is not here.
     pub fn version(&self) -> Option<String> {

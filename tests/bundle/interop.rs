@@ -136,3 +136,21 @@ fn an_import_by_a_user_who_is_not_there_is_refused() {
     let refused = place.there.import_bundle(&place.bundle("b.bundle"), &import).unwrap_err();
     assert_eq!(refused.kind(), ocx::error::Kind::NotFound);
 }
+
+#[test]
+fn an_artifact_whose_basis_is_lost_is_made_whole_again() {
+    let place = Place::with_history();
+    place.import(&place.bundle("b.bundle")).unwrap();
+    let expected = derived(place.there.path());
+    // A content that others are deltas from is lost, as after a sync that broke off.
+    let db = rusqlite::Connection::open(place.there.path()).unwrap();
+    let sql = "SELECT srcid FROM delta WHERE srcid NOT IN (SELECT rid FROM delta) LIMIT 1";
+    let lost: i64 = db.query_row(sql, [], |row| row.get(0)).unwrap();
+    db.execute("UPDATE blob SET size=-1, content=NULL WHERE rid=?1", [lost]).unwrap();
+    db.execute("INSERT INTO phantom VALUES(?1)", [lost]).unwrap();
+    drop(db);
+    let imported = place.import(&Bundle::open(&place.path("b.bundle")).unwrap()).unwrap();
+    assert!(imported.artifacts > 1, "{imported:?}");
+    place.there.verify().unwrap();
+    assert_eq!(derived(place.there.path()), expected);
+}

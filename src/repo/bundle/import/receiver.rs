@@ -1,6 +1,6 @@
 //! Storing a bundle's rows in the tables `blob` and `delta`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
@@ -16,7 +16,7 @@ use crate::repo::store::expand;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
-    /// Its name only.
+    /// Its name only, or a delta whose basis is not there.
     Phantom,
     Content,
 }
@@ -51,12 +51,14 @@ impl<'a> Receiver<'a> {
     pub fn new(db: &'a Connection, bundle: &'a Bundle, receipt: i64) -> Result<Self> {
         let rows = &bundle.inner.rows;
         let mut query = db.prepare("SELECT rid, size FROM blob WHERE uuid=?1")?;
+        let broken = broken(db)?;
         let (mut rids, mut before) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
         for row in rows {
             let found = query.query_row([row.hash.as_str()], |r| Ok((r.get(0)?, r.get::<_, i64>(1)?)));
             let (rid, state) = match found.optional()? {
                 None => (0, Before::Nothing),
-                Some((rid, size)) => (rid, if size < 0 { Before::Phantom } else { Before::Content }),
+                Some((rid, size)) if size < 0 || broken.contains(&rid) => (rid, Before::Phantom),
+                Some((rid, _)) => (rid, Before::Content),
             };
             rids.push(rid);
             before.push(state);
@@ -102,11 +104,12 @@ impl<'a> Receiver<'a> {
     fn write(&mut self, row: usize, hash: &Hash, size: i64, data: &[u8]) -> Result<i64> {
         if self.before[row] == Before::Phantom {
             let rid = self.stored.rids[row];
-            let sql = "UPDATE blob SET rcvid=?1, size=?2, content=?3 WHERE rid=?4 AND size<0";
-            if self.db.prepare_cached(sql)?.execute((self.receipt, size, data, rid))? == 1 {
-                self.db.prepare_cached("DELETE FROM phantom WHERE rid=?1")?.execute([rid])?;
-                self.stored.filled.push(rid);
+            let sql = "UPDATE blob SET rcvid=?1, size=?2, content=?3 WHERE rid=?4";
+            self.db.prepare_cached(sql)?.execute((self.receipt, size, data, rid))?;
+            for table in ["phantom", "delta"] {
+                self.db.prepare_cached(&format!("DELETE FROM {table} WHERE rid=?1"))?.execute([rid])?;
             }
+            self.stored.filled.push(rid);
             return Ok(rid);
         }
         let sql = "INSERT INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)";
@@ -155,6 +158,15 @@ impl<'a> Receiver<'a> {
         self.stored.filled.dedup();
         Ok(self.stored)
     }
+}
+
+/// The artifacts that cannot be read because what they are deltas from is not here.
+fn broken(db: &Connection) -> Result<HashSet<i64>> {
+    let sql = "WITH RECURSIVE broken(rid) AS (SELECT rid FROM phantom
+        UNION SELECT delta.rid FROM broken CROSS JOIN delta ON srcid=broken.rid) SELECT rid FROM broken";
+    let mut query = db.prepare(sql)?;
+    let rids = query.query_map([], |row| row.get(0))?;
+    Ok(rids.collect::<rusqlite::Result<_>>()?)
 }
 
 /// The contents that a bundle's deltas need from the repository.
