@@ -289,6 +289,8 @@ impl Repository {
             return Ok(());
         }
         let db = self.writer()?;
+        // Lost by a power failure, it costs another question to the server; waiting for the disk costs each push.
+        db.execute_batch("PRAGMA synchronous=NORMAL")?;
         let done = db.unchecked_transaction()?;
         for (rid, _) in sent {
             done.execute("DELETE FROM unsent WHERE rid=?1", [rid])?;
