@@ -5,7 +5,7 @@ use super::declare::Declaration;
 use super::input::Input;
 use super::plan::Plan;
 use super::session::Call;
-use super::{context, edit, find, read, save, test};
+use super::{context, edit, find, read, save, test, unversioned_get, unversioned_list, wiki_read};
 
 /// One tool: what it is, and what it would do.
 pub trait Tool: Sync {
@@ -25,8 +25,17 @@ pub trait Tool: Sync {
 }
 
 /// Every tool.
-pub static TOOLS: [&dyn Tool; 6] =
-    [&context::Context, &find::Find, &read::Read, &edit::Edit, &test::Test, &save::Save];
+pub static TOOLS: [&dyn Tool; 9] = [
+    &context::Context,
+    &find::Find,
+    &read::Read,
+    &edit::Edit,
+    &test::Test,
+    &save::Save,
+    &wiki_read::WikiRead,
+    &unversioned_list::UnversionedList,
+    &unversioned_get::UnversionedGet,
+];
 
 /// The tool of that name.
 #[must_use]

@@ -54,6 +54,8 @@ pub enum Capability {
     Read,
     /// Make check-ins.
     CheckIn,
+    /// Read wiki pages.
+    WikiRead,
 }
 
 impl Capability {
@@ -63,6 +65,7 @@ impl Capability {
         match self {
             Self::Read => 'o',
             Self::CheckIn => 'i',
+            Self::WikiRead => 'j',
         }
     }
 
@@ -70,6 +73,7 @@ impl Capability {
         match self {
             Self::Read => "read (capability o)",
             Self::CheckIn => "check-in (capability i)",
+            Self::WikiRead => "wiki read (capability j)",
         }
     }
 }

@@ -23,6 +23,9 @@ mod find;
 mod read;
 mod save;
 mod test;
+mod unversioned_get;
+mod unversioned_list;
+mod wiki_read;
 
 pub use answer::{Answer, NextCall, Operation, Stop};
 pub use declare::{Capability, Declaration, Field, FieldKind, Hints};

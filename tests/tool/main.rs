@@ -8,5 +8,6 @@ mod dry_run;
 mod edit;
 mod find;
 mod read;
+mod records;
 mod save;
 mod test;

@@ -1,0 +1,100 @@
+//! `ocx_unversioned_get`: the bytes of an unversioned file, a part at a time.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use super::answer::{Operation, Stop};
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::input::Input;
+use super::page::counted;
+use super::plan::Plan;
+use super::session::Call;
+use super::suggest;
+use crate::error::{Error, Kind, Result};
+use crate::name::UnversionedName;
+use crate::repo::Unversioned;
+
+/// How many bytes an answer gives that is not asked for more: as base64 they stay within 10 KB.
+const BYTES_USUAL: u64 = 6_000;
+
+/// The most bytes that one answer gives.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// The tool.
+pub struct UnversionedGet;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_unversioned_get",
+    title: "Read an unversioned file",
+    summary: "Give the bytes of an unversioned file as base64, with its SHA3-256: 6000 from byte `from`, or as many as \
+              `bytes` asks for.",
+    needs: Capability::Read,
+    hints: Hints::LOOKS,
+    fields: &[
+        Field {
+            name: "name",
+            kind: FieldKind::Text { bytes_max: 500, empty: false },
+            required: true,
+            positional: true,
+            doc: "the file's name, as ocx_unversioned_list gives it",
+        },
+        Field {
+            name: "from",
+            kind: FieldKind::Number { min: 0, max: 1 << 40, default: 0 },
+            required: false,
+            positional: false,
+            doc: "the first byte to give, counted from 0",
+        },
+        Field {
+            name: "bytes",
+            kind: FieldKind::Number { min: 1, max: BYTES_MAX, default: BYTES_USUAL },
+            required: false,
+            positional: false,
+            doc: "how many bytes to give",
+        },
+    ],
+};
+
+impl Tool for UnversionedGet {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let files = Unversioned::of(call.run().checkout().repository());
+        let name = UnversionedName::parse(input.required("name")?)?;
+        let file = files.find(&name).map_err(|e| not_there(&files, &name, e))?;
+        let content = files.get(&name)?;
+        let (from, count) = (input.number("from").unwrap_or(0), input.number("bytes").unwrap_or(BYTES_USUAL));
+        let at = usize::try_from(from).unwrap_or(usize::MAX);
+        if at > content.len() {
+            let what = format!("`{name}` has no byte {from}: it has {}", counted(content.len(), "byte"));
+            return Err(Stop::from(Error::new(Kind::Invalid, what).hint("Begin at a byte that there is."))
+                .next(DECLARATION.name, json!({"name": name.as_str()})));
+        }
+        let part =
+            &content[at..content.len().min(at.saturating_add(usize::try_from(count).unwrap_or(usize::MAX)))];
+        let mut result = json!({
+            "name": file.name, "size": file.size, "hash": file.hash, "time": file.time,
+            "from": from, "shown": part.len(), "of": content.len(), "content": STANDARD.encode(part),
+        });
+        if at + part.len() < content.len() {
+            result["next_from"] = (at + part.len()).into();
+        }
+        Ok(Plan::looked(vec![Operation::reads("read_unversioned")], result))
+    }
+}
+
+/// A file that is not there comes with the nearest one that is.
+fn not_there(files: &Unversioned, name: &UnversionedName, error: Error) -> Stop {
+    let all = files.list().unwrap_or_default();
+    match suggest::nearest(name.as_str(), all.iter().map(|f| f.name.as_str())) {
+        Some(meant) if error.kind() == Kind::NotFound => {
+            let hint = format!("Did you mean `{meant}`? ocx_unversioned_list names all.");
+            Stop::from(error.hint(hint)).next(DECLARATION.name, json!({"name": meant}))
+        }
+        _ => Stop::from(error).next("ocx_unversioned_list", json!({})),
+    }
+}

@@ -1,0 +1,149 @@
+//! `ocx_wiki_read`: the pages of the wiki, and the lines of one, exactly as they are.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Operation, Stop};
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::input::Input;
+use super::page::{LINES_MAX, Page, counted};
+use super::plan::Plan;
+use super::session::Call;
+use super::suggest;
+use crate::error::{Error, Kind, Result};
+use crate::name::{Hash, PageName};
+use crate::repo::{Wiki, WikiVersion, text};
+
+/// How many pages a list shows.
+const PAGES_MAX: usize = 100;
+
+/// The tool.
+pub struct WikiRead;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_wiki_read",
+    title: "Read the wiki",
+    summary: "Read up to 200 lines of a wiki page, exactly as they are; with `version`, as it was then. Without `page`: \
+              the names of all pages.",
+    needs: Capability::WikiRead,
+    hints: Hints::LOOKS,
+    fields: &[
+        Field {
+            name: "page",
+            kind: FieldKind::Text { bytes_max: 100, empty: false },
+            required: false,
+            positional: true,
+            doc: "the page's name; leave it out for the list of pages",
+        },
+        Field {
+            name: "from",
+            kind: FieldKind::Number { min: 1, max: 1_000_000_000, default: 1 },
+            required: false,
+            positional: false,
+            doc: "the number of the first line, or page of the list, to give",
+        },
+        Field {
+            name: "version",
+            kind: FieldKind::Text { bytes_max: 64, empty: false },
+            required: false,
+            positional: false,
+            doc: "the full hash of a version of the page, as `versions` lists them: the text of then",
+        },
+    ],
+};
+
+impl Tool for WikiRead {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let wiki = Wiki::of(call.run().checkout().repository());
+        let from = usize::try_from(input.number("from").unwrap_or(1)).unwrap_or(usize::MAX);
+        let (op, result) = match (input.text("page"), input.text("version")) {
+            (Some(page), version) => ("read_wiki_page", page_of(&wiki, page, version, from)?),
+            (None, None) => ("list_wiki_pages", pages(&wiki, from)?),
+            (None, Some(_)) => {
+                return Err(Error::new(
+                    Kind::Invalid,
+                    "field `page` is missing: `version` is a version of it",
+                )
+                .hint("Give `page` too.")
+                .into());
+            }
+        };
+        Ok(Plan::looked(vec![Operation::reads(op)], result))
+    }
+}
+
+fn pages(wiki: &Wiki, from: usize) -> Result<Value> {
+    let all = wiki.list()?;
+    let shown: Vec<Value> = all
+        .iter()
+        .skip(from - 1)
+        .take(PAGES_MAX)
+        .map(|page| json!({"page": page.name, "version": page.version.hash, "user": page.version.user, "time": page.version.time}))
+        .collect();
+    let mut result = json!({"shown": shown.len(), "of": all.len()});
+    if from - 1 + shown.len() < all.len() {
+        result["next_from"] = (from + shown.len()).into();
+    }
+    result["pages"] = shown.into();
+    Ok(result)
+}
+
+fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Result<Value, Stop> {
+    let name = PageName::parse(page)?;
+    let hash = version.map(Hash::parse).transpose()?;
+    let found = wiki.read(&name, hash.as_ref()).map_err(|e| not_there(wiki, &name, e))?;
+    let Some(content) = text::as_text(&found.text) else {
+        let bytes = counted(found.text.len(), "byte");
+        let what = format!("the wiki page `{name}` is binary: {bytes} that are not UTF-8 text");
+        return Err(Error::new(Kind::Invalid, what).into());
+    };
+    let lines = Page::of(content, from, LINES_MAX).map_err(|e| {
+        let mut last = json!({"page": page, "from": Page::last_from(text::count_lines(&found.text))});
+        if let Some(version) = version {
+            last["version"] = version.into();
+        }
+        Stop::from(e).next(DECLARATION.name, last)
+    })?;
+    let mut result = Map::new();
+    result.insert("page".into(), name.as_str().into());
+    result.extend(told(&found.version));
+    result.insert("mimetype".into(), found.mimetype.into());
+    result.insert("versions".into(), versions(wiki, &name)?);
+    result.extend(lines.fields());
+    Ok(Value::Object(result))
+}
+
+fn told(version: &WikiVersion) -> Map<String, Value> {
+    let mut told = Map::new();
+    told.insert("version".into(), version.hash.as_str().into());
+    told.insert("user".into(), version.user.as_str().into());
+    told.insert("time".into(), version.time.as_str().into());
+    if version.pending {
+        told.insert("pending".into(), true.into());
+    }
+    told
+}
+
+/// The newest versions of a page, and how many it has.
+fn versions(wiki: &Wiki, page: &PageName) -> Result<Value> {
+    const SHOWN: usize = 5;
+    let all = wiki.history(page)?;
+    let newest: Vec<&Hash> = all.iter().take(SHOWN).map(|v| &v.hash).collect();
+    Ok(json!({"of": all.len(), "newest": newest}))
+}
+
+/// A page that is not there comes with the nearest one that is.
+fn not_there(wiki: &Wiki, page: &PageName, error: Error) -> Stop {
+    let pages = wiki.list().unwrap_or_default();
+    match suggest::nearest(page.as_str(), pages.iter().map(|p| p.name.as_str())) {
+        Some(meant) if error.kind() == Kind::NotFound && meant != page.as_str() => {
+            let hint = format!("Did you mean `{meant}`? Without `page`, all pages are listed.");
+            Stop::from(error.hint(hint)).next(DECLARATION.name, json!({"page": meant}))
+        }
+        _ => Stop::from(error).next(DECLARATION.name, json!({})),
+    }
+}
