@@ -15,7 +15,7 @@ fn the_whole_job_in_a_session_with_initialize() {
     let f = Fixture::tested("grep -q hello a.txt", &[("a.txt", b"hallo\n")]);
     let mut c = Client::legacy(&f);
     let tools = c.request("tools/list", json!({}));
-    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(6));
+    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(ocx::tool::catalogue::TOOLS.len()));
     assert_eq!(tools["result"]["tools"][2]["annotations"]["readOnlyHint"], true);
     let found = c.call("ocx_find", json!({"text": "hallo"}));
     assert_eq!(found["result"]["matches"][0]["path"], "a.txt");

@@ -5,7 +5,7 @@ use super::declare::Declaration;
 use super::input::Input;
 use super::plan::Plan;
 use super::session::Call;
-use super::{context, edit, find, read, save, test, unversioned_get, unversioned_list, wiki_read};
+use super::{context, edit, find, read, save, status, test, unversioned_get, unversioned_list, wiki_read};
 
 /// One tool: what it is, and what it would do.
 pub trait Tool: Sync {
@@ -25,7 +25,7 @@ pub trait Tool: Sync {
 }
 
 /// Every tool.
-pub static TOOLS: [&dyn Tool; 9] = [
+pub static TOOLS: [&dyn Tool; 10] = [
     &context::Context,
     &find::Find,
     &read::Read,
@@ -35,6 +35,7 @@ pub static TOOLS: [&dyn Tool; 9] = [
     &wiki_read::WikiRead,
     &unversioned_list::UnversionedList,
     &unversioned_get::UnversionedGet,
+    &status::Status,
 ];
 
 /// The tool of that name.

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Stop};
-use super::catalogue::{TOOLS, Tool};
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Hints};
+use super::facts;
 use super::input::Input;
 use super::plan::Plan;
 use super::session::{Call, entries, shortened};
@@ -25,22 +26,7 @@ static DECLARATION: Declaration = Declaration {
               pushed, and declared tests with their standing.",
     needs: Capability::Read,
     hints: Hints::LOOKS,
-    fields: &[
-        Field {
-            name: "caller",
-            kind: FieldKind::Word(&["clone_available", "setup_feasible", "unknown_or_unavailable"]),
-            required: false,
-            positional: false,
-            doc: "what you know of a clone of your own, apart from this checkout; leave out if you did not look",
-        },
-        Field {
-            name: "caller_reason",
-            kind: FieldKind::Text { bytes_max: 500, empty: false },
-            required: false,
-            positional: false,
-            doc: "why you say so in `caller`",
-        },
-    ],
+    fields: &facts::CALLER,
 };
 
 impl Tool for Context {
@@ -78,8 +64,8 @@ impl Tool for Context {
         if let Some(found) = run.recovered()? {
             result.insert("recovered".into(), found.into());
         }
-        result.insert("server_facts".into(), server_facts(call, &parent.hash)?);
-        result.insert("caller_report".into(), caller_report(input));
+        result.insert("server_facts".into(), facts::server_facts(call)?);
+        result.insert("caller_report".into(), facts::caller_report(input));
         let next = next_call(&status, &standings);
         result.insert("next_call".into(), next.map_or(Value::Null, |n| n.to_json()));
         Ok(Plan::looked(vec![Operation::reads("read_status")], Value::Object(result)))
@@ -109,35 +95,6 @@ fn tests(standings: &Result<Vec<Standing>>) -> Value {
             some.iter().map(|s| json!({"name": s.name, "command": s.command, "standing": s.word})).collect()
         }
     }
-}
-
-fn server_facts(call: &Call<'_>, base: &crate::name::Hash) -> Result<Value> {
-    let checkout = call.run().checkout();
-    let remote = checkout.repository().remote()?;
-    Ok(json!({
-        "scope": "current_connection",
-        "provenance": "endpoint",
-        "execution_location": "local_checkout",
-        "release": env!("CARGO_PKG_VERSION"),
-        "tools": TOOLS.iter().map(|t| t.declaration().name).collect::<Vec<_>>(),
-        "login": call.user().as_str(),
-        "capabilities": call.store().capabilities(call.user())?.to_string(),
-        "capabilities_source": "local_repository",
-        "checkout_id": checkout.id()?,
-        "base": base,
-        "remote": remote.map(|r| r.to_string()),
-    }))
-}
-
-fn caller_report(input: &Input) -> Value {
-    let checked = input.text("caller").is_some();
-    json!({
-        "scope": "current_caller_environment",
-        "provenance": "client",
-        "state": input.text("caller").unwrap_or("unknown_or_unavailable"),
-        "bounded_check": if checked { "reported" } else { "not_attempted" },
-        "reason": input.text("caller_reason").unwrap_or(if checked { "not given" } else { "not checked" }),
-    })
 }
 
 /// The work is in this checkout whatever the caller has elsewhere, so the next call is one here.

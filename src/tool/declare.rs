@@ -50,6 +50,8 @@ impl Declaration {
 /// A Fossil capability that a tool needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
+    /// None: whoever has a login may call.
+    Anyone,
     /// Read check-ins and files.
     Read,
     /// Make check-ins.
@@ -59,18 +61,20 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// Fossil's letter for it.
+    /// Fossil's letters for it, of which the caller needs one; none where everyone may call.
     #[must_use]
-    pub fn letter(self) -> char {
+    pub fn letters(self) -> &'static str {
         match self {
-            Self::Read => 'o',
-            Self::CheckIn => 'i',
-            Self::WikiRead => 'j',
+            Self::Anyone => "",
+            Self::Read => "o",
+            Self::CheckIn => "i",
+            Self::WikiRead => "j",
         }
     }
 
     fn words(self) -> &'static str {
         match self {
+            Self::Anyone => "a login, with any capability or none",
             Self::Read => "read (capability o)",
             Self::CheckIn => "check-in (capability i)",
             Self::WikiRead => "wiki read (capability j)",

@@ -98,15 +98,30 @@ impl<'a> Call<'a> {
         let run = session.run()?;
         let user = run.checkout().user()?;
         let call = Self { session, run, user, watch };
-        if call.store().capabilities(&call.user)?.has(tool.needs.letter()) {
-            return Ok(call);
+        call.require(tool.needs.letters(), tool.name)?;
+        Ok(call)
+    }
+
+    /// Whether the caller has one of these capability letters, where there are any.
+    ///
+    /// # Errors
+    /// Those of reading the repository.
+    pub(super) fn may(&self, letters: &str) -> Result<bool> {
+        let has = self.store().capabilities(&self.user)?;
+        Ok(letters.is_empty() || letters.chars().any(|letter| has.has(letter)))
+    }
+
+    /// Refuses unless the caller [may](Self::may) do what needs these letters.
+    ///
+    /// # Errors
+    /// `Denied`, and those of reading the repository.
+    pub(super) fn require(&self, letters: &str, what: &str) -> Result<()> {
+        if self.may(letters)? {
+            return Ok(());
         }
-        let what = format!(
-            "the user `{}` lacks capability `{}`, which {} needs",
-            call.user,
-            tool.needs.letter(),
-            tool.name
-        );
+        let letters: Vec<String> = letters.chars().map(|letter| format!("`{letter}`")).collect();
+        let what =
+            format!("the user `{}` lacks capability {}, which {what} needs", self.user, letters.join(" or "));
         Err(Error::new(Kind::Denied, what).hint(
             "Have someone with setup give it (`ocx fossil user capabilities`), or open the checkout as another user.",
         ))

@@ -10,4 +10,5 @@ mod find;
 mod read;
 mod records;
 mod save;
+mod status;
 mod test;
