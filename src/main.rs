@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ocx::error::{Error, Result};
-use ocx::face::cli::{self, Ended, Other, Terminal};
+use ocx::face::cli::{self, Ended, Listen, Other, Terminal};
 use ocx::face::{demo, mcp};
 use ocx::run::leash;
 use ocx::tool::Session;
+use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -27,7 +28,8 @@ fn main() -> ExitCode {
     log_to_stderr();
     let code = match run(args) {
         Ended::Exit(code) => ExitCode::from(code),
-        Ended::Other(Other::Mcp(folder)) => finish(serve(folder)),
+        Ended::Other(Other::Mcp { folder, listen: None }) => finish(serve(folder)),
+        Ended::Other(Other::Mcp { folder, listen: Some(how) }) => finish(listen(folder, &how)),
         Ended::Other(Other::Demo) => finish(demo::run(&mut io::stdout())),
     };
     ocx::engine::close_all();
@@ -62,6 +64,32 @@ fn serve(folder: PathBuf) -> Result<()> {
     )
 }
 
+/// Serves the protocol over HTTP until the process is asked to end. The address is told on standard error.
+fn listen(folder: PathBuf, how: &Listen) -> Result<()> {
+    let token = match &how.token_file {
+        Some(file) => Some(
+            std::fs::read_to_string(file)
+                .map_err(|e| Error::io(format!("cannot read the token file `{}`", file.display()), e))?,
+        ),
+        None => std::env::var("OCX_TOKEN").ok().filter(|token| !token.is_empty()),
+    };
+    let listener = mcp::http::Listener::bind(how.address, &how.hosts, token.as_deref().map(str::trim))?;
+    eprintln!("ocx: serving MCP at {}", listener.url());
+    listener.serve(Session::at(folder).with_password(password().as_deref()), asked_to_end())
+}
+
+/// Done when the process gets SIGTERM or SIGINT.
+async fn asked_to_end() {
+    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+}
+
 /// The password for the server comes by the environment: an argument would show in the list of processes.
 fn password() -> Option<String> {
     std::env::var("OCX_PASSWORD").ok().filter(|p| !p.is_empty())
@@ -71,7 +99,10 @@ fn finish(done: Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            tracing::error!("{e}");
+            eprintln!("ocx: {e}");
+            if let Some(hint) = e.next_step() {
+                eprintln!("{hint}");
+            }
             ExitCode::FAILURE
         }
     }

@@ -10,6 +10,7 @@ mod sync;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
@@ -46,10 +47,26 @@ pub struct Terminal<'a> {
 /// What a command line asks for that is not a matter of text in and text out.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Other {
-    /// `ocx mcp`: serve the protocol on standard input and output, for a checkout.
-    Mcp(PathBuf),
+    /// `ocx mcp`: serve the protocol for a checkout, on standard input and output or over HTTP.
+    Mcp {
+        /// The folder of the checkout.
+        folder: PathBuf,
+        /// Where to listen instead of on standard input.
+        listen: Option<Listen>,
+    },
     /// `ocx demo`: show the main job end to end.
     Demo,
+}
+
+/// How `ocx mcp` is to listen.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// The address; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// The file that holds the token which callers must send.
+    pub token_file: Option<PathBuf>,
+    /// What the server is called besides its address.
+    pub hosts: Vec<String>,
 }
 
 /// How a command line ended.
@@ -86,7 +103,7 @@ pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Ended {
         return Ended::Exit(USAGE);
     };
     match command {
-        "mcp" => return Ended::Other(Other::Mcp(folder)),
+        "mcp" => return Ended::Other(Other::Mcp { folder, listen: arguments::listen(given) }),
         "demo" => return Ended::Other(Other::Demo),
         _ => {}
     }

@@ -13,16 +13,11 @@ use rmcp::transport::Transport;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::rescue::{self, Judged};
-
-/// The longest line taken, in bytes.
-pub const LINE_BYTES_MAX: usize = 16 << 20;
+use super::GRACE;
+use super::rescue::{self, Judged, MESSAGE_BYTES_MAX};
 
 /// How many messages wait in each direction before the other side is held up.
 const QUEUE: usize = 64;
-
-/// How long calls in flight may go on when the client has closed its end.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// How long the last answers may take to be written when the session ends.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -117,11 +112,14 @@ fn read_all(
     while let Some(frame) = framer.next() {
         let judged = match frame {
             Frame::Line(line) => rescue::judge(line),
-            Frame::TooLong(bytes) => rescue::too_long(bytes),
+            Frame::TooLong(bytes) => Judged::Reply {
+                reply: rescue::over_the_limit(&format!("a line of {bytes} bytes")),
+                under_id: false,
+            },
         };
         let alive = match judged {
             Judged::Message(message) => to_session.blocking_send(*message).is_ok(),
-            Judged::Reply(line) => reply(line),
+            Judged::Reply { reply: line, .. } => reply(line),
             Judged::Nothing => true,
         };
         if !alive {
@@ -195,7 +193,7 @@ impl<R: Read> Framer<R> {
     fn fill(&mut self) {
         self.buffer.drain(..self.start);
         self.start = 0;
-        if self.buffer.len() > LINE_BYTES_MAX || self.dropped > 0 {
+        if self.buffer.len() > MESSAGE_BYTES_MAX || self.dropped > 0 {
             self.dropped += self.buffer.len();
             self.buffer = Vec::new();
         }
@@ -238,8 +236,8 @@ mod tests {
 
     #[test]
     fn m06_an_endless_line_is_dropped_and_counted_and_the_next_is_read() {
-        let mut bytes = vec![b'x'; LINE_BYTES_MAX * 2];
+        let mut bytes = vec![b'x'; MESSAGE_BYTES_MAX * 2];
         bytes.extend_from_slice(b"\nnext\n");
-        assert_eq!(frames(&bytes), [format!("{} bytes", LINE_BYTES_MAX * 2), "next".into()]);
+        assert_eq!(frames(&bytes), [format!("{} bytes", MESSAGE_BYTES_MAX * 2), "next".into()]);
     }
 }

@@ -1,8 +1,10 @@
-//! The catalogue over the Model Context Protocol, on standard input and output.
+//! The catalogue over the Model Context Protocol: one server, on standard input and output or over HTTP.
 //!
 //! Both eras are served: sessions that begin with `initialize`, and requests that carry their own metadata. The
 //! protocol machinery is rmcp's; lines, bad input and what a tool answers are ours.
 
+mod gate;
+pub mod http;
 pub mod lines;
 mod rescue;
 
@@ -27,11 +29,17 @@ use crate::tool::{self, Answer, Declaration, Session, Stop, Watch};
 /// How often a call that takes long says that it goes on.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
+/// How long calls in flight may go on when the client has gone or the server is to end.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// How long calls that can't be cut short may take to end after the session has.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
 /// How long a client may keep the tool list; it changes only with the program.
 const LIST_TTL_MS: u64 = 3_600_000;
+
+/// More than one, so that a long answer that is being written holds no other up.
+const WORKERS: usize = 4;
 
 const INSTRUCTIONS: &str = "Work in a Fossil checkout. Start with ocx_context: it gives the objective, the working \
 branch, what is changed and the tests. Find with ocx_find, read with ocx_read, change with ocx_edit (copy `old` \
@@ -43,14 +51,19 @@ exactly from what ocx_read gave), run ocx_test, then ocx_save, which commits and
 /// # Errors
 /// `Io`, when the operating system gives no threads.
 pub fn serve(session: Session, input: File, output: File) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|e| Error::io("cannot start the server", e))?;
+    let runtime = runtime()?;
     let served = runtime.block_on(serve_lines(session, input, output));
     runtime.shutdown_timeout(SHUTDOWN);
     served
+}
+
+/// Few threads: they only pass messages on, tools run on others.
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::io("cannot start the server", e))
 }
 
 async fn serve_lines(session: Session, input: File, output: File) -> Result<()> {
@@ -71,7 +84,8 @@ async fn serve_lines(session: Session, input: File, output: File) -> Result<()> 
     }
 }
 
-/// The server as rmcp sees it.
+/// The server as rmcp sees it, whatever brings the messages.
+#[derive(Clone)]
 struct Server {
     session: Arc<Session>,
     /// Cancelled when the client has gone.
@@ -111,9 +125,12 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(if KNOWN_METHODS.contains(&request.method.as_str()) {
+        let modern = context.meta.protocol_version().is_some();
+        let known =
+            KNOWN_METHODS.contains(&request.method.as_str()) && !(modern && request.method == "initialize");
+        Err(if known {
             ErrorData::invalid_params(format!("the parameters of {} do not fit", request.method), None)
         } else {
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("no method {}", cut(&request.method)), None)
@@ -121,7 +138,8 @@ impl ServerHandler for Server {
     }
 }
 
-/// Methods that reach [`ServerHandler::on_custom_request`] only with parameters that do not fit.
+/// Methods that reach [`ServerHandler::on_custom_request`] only with parameters that do not fit; requests that carry
+/// their own metadata have no `initialize`.
 const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
 
 impl Server {
@@ -129,6 +147,8 @@ impl Server {
     async fn call(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Answer {
         let name = request.name.into_owned();
         let watch = Arc::new(Watch::new(self.closing.child_token()));
+        // Over HTTP the call is dropped when its connection is.
+        let _gone = watch.token().clone().drop_guard();
         let mut job = tokio::task::spawn_blocking({
             let (session, watch, name) = (Arc::clone(&self.session), Arc::clone(&watch), name.clone());
             let input = request.arguments.map_or(Value::Null, Value::Object);

@@ -1,6 +1,6 @@
-//! Judges one line of input before the protocol machinery sees it.
+//! Judges one message, a line or a body, before the protocol machinery sees it.
 //!
-//! A bad line gets an error that says what is wrong, under its own id where it has a usable one. A tool call that is
+//! A bad one gets an error that says what is wrong, under its own id where it has a usable one. A tool call that is
 //! nearly right is turned into one that the tool layer refuses in words a model reads: protocol errors often never
 //! reach it. Nothing is guessed or coerced.
 
@@ -9,7 +9,8 @@ use rmcp::model::{ClientRequest, GetMeta, ProtocolVersion};
 use rmcp::service::RxJsonRpcMessage;
 use serde_json::{Map, Value, json};
 
-use super::lines::LINE_BYTES_MAX;
+/// The longest message taken, in bytes.
+pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 /// Where a call that can't be made carries the reason, in its `_meta`.
 pub const REFUSAL: &str = "ocx/refusal";
@@ -18,17 +19,17 @@ const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
 const INVALID_PARAMS: i32 = -32_602;
 
-/// What becomes of a line.
+/// What becomes of a message.
 pub enum Judged {
-    /// A message for the session.
+    /// It is one for the session.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// An error to send back.
-    Reply(Vec<u8>),
+    /// An error to send back, and whether it carries the id of a request.
+    Reply { reply: Vec<u8>, under_id: bool },
     /// Nothing: an empty line, or a notification or response that means nothing here.
     Nothing,
 }
 
-/// Judges one line.
+/// Judges one message.
 #[must_use]
 pub fn judge(line: &[u8]) -> Judged {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
@@ -38,18 +39,18 @@ pub fn judge(line: &[u8]) -> Judged {
     match serde_json::from_slice(line) {
         Ok(Value::Object(message)) => judge_object(message),
         Ok(Value::Array(_)) => {
-            refuse(None, INVALID_REQUEST, "batches are not taken: send one message a line")
+            refuse(None, INVALID_REQUEST, "batches are not taken: send one message at a time")
         }
         Ok(_) => refuse(None, INVALID_REQUEST, "a message must be a JSON object"),
         Err(error) => judge_broken(line, &error),
     }
 }
 
-/// The reply to a line over the limit.
+/// The error for a message over the limit; `what` says which and how long it was.
 #[must_use]
-pub fn too_long(bytes: usize) -> Judged {
-    let words = format!("a line of {bytes} bytes is over the limit of {LINE_BYTES_MAX} and was dropped");
-    refuse(None, INVALID_REQUEST, &words)
+pub fn over_the_limit(what: &str) -> Vec<u8> {
+    let words = format!("{what} is over the limit of {MESSAGE_BYTES_MAX} bytes and was dropped");
+    error(None, INVALID_REQUEST, &words)
 }
 
 /// Whether a request opens a session: `initialize`, or one that carries its own metadata.
@@ -132,7 +133,7 @@ fn judge_broken(line: &[u8], error: &serde_json::Error) -> Judged {
     let Some(Ok(Value::Object(mut message))) =
         without_lone_surrogates(line).map(|l| serde_json::from_slice(&l))
     else {
-        return refuse(None, PARSE_ERROR, &format!("the line is not JSON: {error}"));
+        return refuse(None, PARSE_ERROR, &format!("the message is not JSON: {error}"));
     };
     let words = "the input holds half of a surrogate pair (\\ud800 to \\udfff without its other half)";
     if message.get("method") == Some(&json!("tools/call"))
@@ -187,12 +188,17 @@ fn pass(message: Map<String, Value>, id: Option<Value>) -> Judged {
 
 /// An error reply; one without a usable id carries none, as MCP has it.
 fn refuse(id: Option<Value>, code: i32, message: &str) -> Judged {
+    let under_id = id.is_some();
+    Judged::Reply { reply: error(id, code, message), under_id }
+}
+
+fn error(id: Option<Value>, code: i32, message: &str) -> Vec<u8> {
     let mut reply = json!({"jsonrpc": "2.0"});
     if let Some(id) = id {
         reply["id"] = id;
     }
     reply["error"] = json!({"code": code, "message": message});
-    Judged::Reply(reply.to_string().into_bytes())
+    reply.to_string().into_bytes()
 }
 
 #[cfg(test)]
@@ -201,7 +207,7 @@ mod tests {
 
     fn reply(line: &str) -> Value {
         match judge(line.as_bytes()) {
-            Judged::Reply(bytes) => serde_json::from_slice(&bytes).expect("a reply is JSON"),
+            Judged::Reply { reply, .. } => serde_json::from_slice(&reply).expect("a reply is JSON"),
             Judged::Message(_) => panic!("passed: {line}"),
             Judged::Nothing => Value::Null,
         }
