@@ -1,4 +1,4 @@
-//! `ocx push`, `ocx pull`, `ocx sync` and `ocx clone`, as people and scripts call them.
+//! `ocx push`, `ocx pull` and `ocx clone`, as people and scripts call them.
 
 use std::path::Path;
 use std::process::Command;
@@ -42,7 +42,7 @@ fn the_commands_say_what_was_done_in_words_and_in_json() {
     assert_eq!((code, err.as_str()), (0, ""));
     let place = url.replace("ann@", "");
     assert_eq!(out, format!("With {place}: sent 1 check-ins, 2 artifacts.\n"));
-    let (code, out, _) = ocx(home, &work, &words(&["sync", "--json", "--unversioned"]));
+    let (code, out, _) = ocx(home, &work, &words(&["pull", "--push", "--json", "--unversioned"]));
     let said: Value = serde_json::from_str(&out).unwrap();
     let nothing = json!({"artifacts": 0});
     let files = json!({"sent": [], "received": [], "replaced": []});
@@ -65,7 +65,7 @@ fn a_command_that_fails_says_why_what_to_do_and_never_the_password() {
     assert_eq!(code, 2, "{err}");
     let (code, _, err) = ocx(home, home, &["init", "new.fossil"]);
     assert_eq!(code, 0, "{err}");
-    let (code, _, err) = ocx(home, home, &["sync", "-R", "new.fossil"]);
+    let (code, _, err) = ocx(home, home, &["pull", "-R", "new.fossil"]);
     assert_eq!(code, 1);
     assert!(err.contains("remembers no server"), "{err}");
 }

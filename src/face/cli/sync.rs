@@ -1,4 +1,4 @@
-//! `ocx push`, `ocx pull`, `ocx sync`: the repository and its server.
+//! `ocx push` and `ocx pull`: the repository and its server. `ocx sync` is a tool's, which takes a bundle.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::error::{Error, Kind, Result};
 use crate::repo::remote::Password;
 use crate::repo::{Checkout, Connection, Limits, Outcome, Reach, Remote, Repository, SyncOptions, Synced};
 
-/// The three commands.
-pub fn commands() -> [Command; 3] {
+/// The two commands.
+pub fn commands() -> [Command; 2] {
     let command = |name: &'static str, about: &'static str| {
         reaching(Command::new(name).about(about))
             .arg(Arg::new("url").value_name("URL").help("The server; the remembered one otherwise"))
@@ -28,8 +28,12 @@ pub fn commands() -> [Command; 3] {
     };
     [
         command("push", "Send what the server lacks, and make sure that it holds it"),
-        command("pull", "Fetch what the server has and the repository lacks"),
-        command("sync", "Push and pull in one"),
+        command("pull", "Fetch what the server has and the repository lacks").arg(
+            Arg::new("push")
+                .long("push")
+                .action(ArgAction::SetTrue)
+                .help("Send what the server lacks too, in the same exchange"),
+        ),
     ]
 }
 
@@ -67,8 +71,8 @@ pub fn run(
 ) -> Option<Result<String>> {
     let options = match command {
         "push" => SyncOptions::push(),
+        "pull" if given.get_flag("push") => SyncOptions::both(),
         "pull" => SyncOptions::pull(),
-        "sync" => SyncOptions::both(),
         _ => return None,
     };
     Some(synced(options, given, folder, terminal))
