@@ -208,7 +208,11 @@ impl Repository {
         };
         let sent = self.store().check_ins_among(&log.sent)?;
         check_ins.extend(sent.into_iter().filter(|hash| !check_ins.contains(hash)).collect::<Vec<_>>());
-        let tips = self.last_of(&check_ins)?;
+        let mut tips = self.last_of(&check_ins)?;
+        if tips.is_empty() {
+            // A page, a post or a tag that was written alone.
+            tips.extend(unsent.last().map(|(_, hash)| *hash));
+        }
         if let Some(e) = log.failure(true).or_else(|| result.err()) {
             // A reply that was lost may hide a push that arrived.
             let lost = matches!(e.kind(), Kind::Unreachable | Kind::TimedOut);

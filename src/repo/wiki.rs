@@ -160,10 +160,7 @@ impl Wiki {
     /// named, [`Kind::NotFound`] for an unknown user, or when there is no page to change; [`Kind::Invalid`] for a blank text and one with a
     /// NUL, [`Kind::Unchanged`] for the very same text; [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn write(&self, page: &PageName, new: &WikiText<'_>, user: &User) -> Result<WikiVersion> {
-        if new.text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\u{b}').is_empty() {
-            return Err(Error::new(Kind::Invalid, format!("the text for the wiki page `{page}` is blank"))
-                .hint("A page is deleted as such, by `Wiki::delete`."));
-        }
+        Self::check_text(page, new.text)?;
         if let Some(previous) = &new.previous {
             let old = self.read(page, Some(previous))?;
             if !old.version.deleted && old.text == new.text.as_bytes() && new.markup.is(&old.mimetype) {
@@ -175,6 +172,18 @@ impl Wiki {
         }
         let mimetype = new.markup.mimetype().map(str::to_owned);
         self.put(page, new.text.as_bytes().to_vec(), mimetype, new.previous, user)
+    }
+
+    /// Refuses a text that [`write`](Self::write) would refuse as blank.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] for a blank text.
+    pub fn check_text(page: &PageName, text: &str) -> Result<()> {
+        if !text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\u{b}').is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(Kind::Invalid, format!("the text for the wiki page `{page}` is blank"))
+            .hint("Leave some text on the page; a page is deleted as such, not by an empty text."))
     }
 
     /// Deletes a page, of which `previous` must be the newest version, as Fossil does: by an empty version.

@@ -121,6 +121,9 @@ impl<'a> Journal<'a> {
     /// # Errors
     /// Those of writing the database.
     pub fn sent(self, hashes: &[Hash]) -> Result<()> {
+        if hashes.is_empty() {
+            return Ok(());
+        }
         let mut update = self.0.prepare_cached("UPDATE ocx_saved SET sent=1 WHERE hash=?1")?;
         for hash in hashes {
             update.execute([hash.as_str()])?;

@@ -14,7 +14,7 @@ use super::{Comment, DECLARED_FILE, Declared, Run, Test, evidence};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, TreePath, User};
 use crate::repo::store::CheckInInfo;
-use crate::repo::{CheckIn, Outcome, Status};
+use crate::repo::{CheckIn, Status, SyncOptions, Synced};
 
 /// How many names one refusal lists.
 const NAMES_MAX: usize = 10;
@@ -159,18 +159,18 @@ impl Run {
         made.map(|m| m.hash)
     }
 
-    /// Sends what is unsent to the remote; nothing where there is no remote.
+    /// Sends what is unsent to the remote, with options that push; nothing where there is no remote.
     ///
     /// # Errors
-    /// As [`push`](crate::repo::Repository::push): what is saved stays saved.
-    pub fn send(&self) -> Result<Option<Outcome>> {
+    /// As [`sync`](crate::repo::Repository::sync): what is saved stays saved.
+    pub fn send(&self, options: &SyncOptions) -> Result<Option<Synced>> {
         let repository = self.checkout().repository();
         let Some(remote) = self.remote()? else { return Ok(None) };
         self.settle()?;
         let unsent = self.unsent()?;
-        let outcome = repository.push(&remote)?;
+        let synced = repository.sync(&remote, options)?;
         self.state(|db| Journal::new(db).sent(&unsent))?;
-        Ok(Some(outcome))
+        Ok(Some(synced))
     }
 
     /// The check-ins saved here that the server was not seen to take, the oldest first.

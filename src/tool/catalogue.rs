@@ -5,7 +5,9 @@ use super::declare::Declaration;
 use super::input::Input;
 use super::plan::Plan;
 use super::session::Call;
-use super::{context, edit, find, read, save, status, test, unversioned_get, unversioned_list, wiki_read};
+use super::{
+    context, edit, find, read, save, status, test, unversioned_get, unversioned_list, wiki_edit, wiki_read,
+};
 
 /// One tool: what it is, and what it would do.
 pub trait Tool: Sync {
@@ -25,7 +27,7 @@ pub trait Tool: Sync {
 }
 
 /// Every tool.
-pub static TOOLS: [&dyn Tool; 10] = [
+pub static TOOLS: [&dyn Tool; 11] = [
     &context::Context,
     &find::Find,
     &read::Read,
@@ -33,6 +35,7 @@ pub static TOOLS: [&dyn Tool; 10] = [
     &test::Test,
     &save::Save,
     &wiki_read::WikiRead,
+    &wiki_edit::WikiEdit,
     &unversioned_list::UnversionedList,
     &unversioned_get::UnversionedGet,
     &status::Status,

@@ -58,6 +58,12 @@ pub enum Capability {
     CheckIn,
     /// Read wiki pages.
     WikiRead,
+    /// Change wiki pages, or make them.
+    WikiEdit,
+    /// Put unversioned files.
+    UnversionedPut,
+    /// Post in the forum.
+    Post,
 }
 
 impl Capability {
@@ -69,6 +75,9 @@ impl Capability {
             Self::Read => "o",
             Self::CheckIn => "i",
             Self::WikiRead => "j",
+            Self::WikiEdit => "kf",
+            Self::UnversionedPut => "y",
+            Self::Post => "3",
         }
     }
 
@@ -78,6 +87,9 @@ impl Capability {
             Self::Read => "read (capability o)",
             Self::CheckIn => "check-in (capability i)",
             Self::WikiRead => "wiki read (capability j)",
+            Self::WikiEdit => "wiki edit (capability k; f for a new page)",
+            Self::UnversionedPut => "unversioned write (capability y)",
+            Self::Post => "forum post (capability 3)",
         }
     }
 }

@@ -2,24 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{NextCall, Operation, Stop};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
 use super::input::Input;
-use super::page::{LINES_MAX, Page};
 use super::plan::Plan;
 use super::read::as_text;
+use super::replacement;
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
 use crate::repo::artifact::looks_like_artifact;
-use crate::repo::text::{Replaced, replace_once};
+use crate::repo::text::Replaced;
 use crate::run::{DECLARED_FILE, Declared};
-
-/// The most bytes of `old` and of `new`.
-const TEXT_BYTES_MAX: usize = 1 << 20;
-
-const TEXT: FieldKind = FieldKind::Text { bytes_max: TEXT_BYTES_MAX, empty: true };
 
 /// The tool.
 pub struct Edit;
@@ -41,17 +36,17 @@ static DECLARATION: Declaration = Declaration {
         },
         Field {
             name: "old",
-            kind: TEXT,
+            kind: replacement::TEXT,
             required: true,
             positional: false,
-            doc: "the exact text to replace, white space and all, without line numbers; empty adds at the end",
+            doc: replacement::OLD,
         },
         Field {
             name: "new",
-            kind: TEXT,
+            kind: replacement::TEXT,
             required: true,
             positional: false,
-            doc: "the text to stand there instead",
+            doc: replacement::NEW,
         },
         Field {
             name: "file_hash",
@@ -119,16 +114,8 @@ fn unchanged_since(path: &TreePath, before: Option<&[u8]>, seen: Option<&str>) -
 }
 
 fn replaced(path: &TreePath, content: &[u8], old: &str, new: &str) -> Result<Replaced, Stop> {
-    if old == new {
-        return Err(Error::new(Kind::Unchanged, "`old` and `new` are the same")
-            .hint("Give in `new` what is to differ.")
-            .into());
-    }
-    let replaced = replace_once(content, old.as_bytes(), new.as_bytes()).map_err(|miss| {
-        let line = miss.nearest.as_ref().map(|n| n.line).or(miss.matches.first().copied()).unwrap_or(1);
-        let from = line.saturating_sub(5).max(1);
-        Stop::from(miss.into_error(path)).next("ocx_read", json!({"path": path.as_str(), "from": from}))
-    })?;
+    let read = NextCall::new("ocx_read", json!({"path": path.as_str()}));
+    let replaced = replacement::replaced(&path.shown(), content, (old, new), read)?;
     if looks_like_artifact(&replaced.content) {
         let what = format!("`{}` would be read as a Fossil artifact, not as a file", path.shown());
         return Err(Error::new(Kind::Refused, what)
@@ -140,19 +127,11 @@ fn replaced(path: &TreePath, content: &[u8], old: &str, new: &str) -> Result<Rep
 
 /// What the answer says: the changed lines as `ocx_read` gives them, and what was done that was not spelled out.
 fn result(path: &TreePath, replaced: &Replaced, created: bool, notes: &[String]) -> Result<Value> {
-    let text = as_text(path, &replaced.content)?;
-    let page = Page::of(text, replaced.first_line.max(1), replaced.lines_changed.min(LINES_MAX))?;
     let mut result = Map::new();
     result.insert("path".into(), path.as_str().into());
     result.insert("created".into(), created.into());
     result.insert("file_hash".into(), Hash::of(&replaced.content).as_str().into());
-    result.insert("lines_changed".into(), replaced.lines_changed.into());
-    let mut fields = page.fields();
-    fields.remove("next_from");
-    result.extend(fields);
-    if !notes.is_empty() {
-        result.insert("note".into(), notes.join(" ").into());
-    }
+    result.extend(replacement::shown(as_text(path, &replaced.content)?, replaced, notes)?);
     Ok(Value::Object(result))
 }
 
@@ -164,13 +143,7 @@ fn ignored(call: &Call<'_>, path: &TreePath) -> Result<Option<String>> {
 }
 
 fn notes(path: &TreePath, replaced: &Replaced) -> Vec<String> {
-    let mut notes = Vec::new();
-    if replaced.followed_crlf {
-        notes.push("Line ends were written as CR LF, as in the rest of the file.".into());
-    }
-    if replaced.added_line_end {
-        notes.push("The last line had no line end; one was added before the new text.".into());
-    }
+    let mut notes = replacement::notes(replaced, "file");
     if path.as_str() == DECLARED_FILE {
         notes.push(match Declared::parse(&replaced.content) {
             Ok(_) => "This changes which tests a save needs; the save's answer names the change.".into(),

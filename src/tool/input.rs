@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::declare::{Declaration, Field, FieldKind};
+use super::declare::{DRY_RUN, Declaration, Field, FieldKind};
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 
@@ -39,6 +39,13 @@ impl Input {
         let kind = first.kind;
         let words: Vec<&str> = problems.iter().take(PROBLEMS_MAX).map(|p| p.words.as_str()).collect();
         Err(Error::new(kind, words.join("; ")).hint(signature(tool)))
+    }
+
+    /// The input of the same call again, for real.
+    #[must_use]
+    pub fn again(&self) -> Value {
+        let fields = self.fields.iter().filter(|(name, _)| *name != DRY_RUN.name);
+        Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
     /// The text of a field, where it was given.

@@ -6,12 +6,13 @@ use super::answer::{Operation, Stop};
 use super::catalogue::Tool;
 use super::context::changed;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::deliver::{Written, deliver};
 use super::input::Input;
 use super::plan::{Permit, Plan};
 use super::session::Call;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind};
 use crate::name::Hash;
-use crate::repo::Outcome;
+use crate::repo::SyncOptions;
 use crate::run::{Comment, Ready, Saving, Untested, settings_changed};
 
 /// How many names of each list are shown.
@@ -55,10 +56,7 @@ impl Tool for Save {
         let part = |name| input.required(name);
         let comment =
             Comment::new(part("title")?, part("intent")?, part("expression")?, part("demonstrates")?)?;
-        let again = json!({
-            "title": part("title")?, "intent": part("intent")?,
-            "expression": part("expression")?, "demonstrates": part("demonstrates")?,
-        });
+        let again = input.again();
         let saving = call.run().saving(call.user(), call.watch().token()).map_err(explained)?;
         let remote = call.run().checkout().repository().remote()?.is_some();
         let mut log = vec![Operation::reads("read_status")];
@@ -112,59 +110,17 @@ fn perform(
             "note": "Nothing has changed since; what was saved before is sent. No new check-in was made.",
         }),
     };
-    send(call, permit, &mut result, again)?;
-    Ok(result)
-}
-
-/// Sends what is unsent and says in `result` how it went.
-fn send(call: &Call<'_>, permit: &Permit<'_>, result: &mut Value, again: &Value) -> Result<(), Stop> {
-    if call.watch().cancelled() {
-        let error = Error::new(Kind::Cancelled, "cancelled before the push");
-        return Err(not_pushed(error, result, again));
-    }
-    call.watch().progress("pushing to the server");
-    match call.run().send() {
-        Ok(None) => {
-            result["push"] = "There is no remote: the check-in is in this repository only.".into();
-            Ok(())
-        }
-        Ok(Some(outcome)) => {
-            permit.did("push");
-            pushed(call, &outcome, result)?;
-            Ok(())
-        }
-        Err(e) => Err(not_pushed(e, result, again)),
-    }
-}
-
-fn pushed(call: &Call<'_>, outcome: &Outcome, result: &mut Value) -> Result<()> {
     let hash = result["checkin"].as_str().map(Hash::parse).transpose()?;
-    result["pushed"] = true.into();
-    result["push"] = outcome.to_string().into();
-    let remote = call.run().checkout().repository().remote()?;
-    if let (Some(remote), Some(hash)) = (remote, hash) {
-        result["link"] = format!("{}/info/{hash}", remote.to_string().trim_end_matches('/')).into();
-    }
-    result["receipt"] = Value::Null;
-    result["no_receipt"] =
-        "The server's sync says that it holds the check-in, not which user it recorded.".into();
-    Ok(())
-}
-
-/// What was saved stays saved: the refusal says so, why it was not sent, and how to send it.
-fn not_pushed(cause: Error, result: &Value, again: &Value) -> Stop {
-    let mut reached = result.clone();
-    reached["push"] = json!({"outcome": cause.kind().code(), "words": cause.to_string()});
-    let short: String = result["checkin"].as_str().unwrap_or_default().chars().take(10).collect();
-    let hint = match cause.next_step() {
-        Some(hint) => format!("{hint} Then save again: only the push is repeated."),
-        None => "The check-in is kept here. Save again with the same four lines: only the push is repeated."
-            .into(),
+    let written = Written {
+        noun: "check-in",
+        done: "committed",
+        name: hash.map(|h| h.short().to_owned()).unwrap_or_default(),
+        artifact: hash,
+        tool: DECLARATION.name,
+        again,
     };
-    let error = Error::new(Kind::NotPushed, format!("check-in {short} is committed but not pushed: {cause}"))
-        .hint(hint)
-        .caused_by(cause);
-    Stop::from(error).reached(reached).next(DECLARATION.name, again.clone())
+    deliver(call, permit, &mut result, &written, &SyncOptions::push())?;
+    Ok(result)
 }
 
 /// What the save takes in, and what a reader of it should look at.

@@ -17,6 +17,12 @@ use crate::repo::{Wiki, WikiVersion, text};
 /// How many pages a list shows.
 const PAGES_MAX: usize = 100;
 
+/// The name of a page.
+pub(super) const PAGE: FieldKind = FieldKind::Text { bytes_max: 100, empty: false };
+
+/// The hash of a version of it.
+pub(super) const VERSION: FieldKind = FieldKind::Text { bytes_max: 64, empty: false };
+
 /// The tool.
 pub struct WikiRead;
 
@@ -30,7 +36,7 @@ static DECLARATION: Declaration = Declaration {
     fields: &[
         Field {
             name: "page",
-            kind: FieldKind::Text { bytes_max: 100, empty: false },
+            kind: PAGE,
             required: false,
             positional: true,
             doc: "the page's name; leave it out for the list of pages",
@@ -44,7 +50,7 @@ static DECLARATION: Declaration = Declaration {
         },
         Field {
             name: "version",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
+            kind: VERSION,
             required: false,
             positional: false,
             doc: "the full hash of a version of the page, as `versions` lists them: the text of then",
@@ -96,11 +102,7 @@ fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Resul
     let name = PageName::parse(page)?;
     let hash = version.map(Hash::parse).transpose()?;
     let found = wiki.read(&name, hash.as_ref()).map_err(|e| not_there(wiki, &name, e))?;
-    let Some(content) = text::as_text(&found.text) else {
-        let bytes = counted(found.text.len(), "byte");
-        let what = format!("the wiki page `{name}` is binary: {bytes} that are not UTF-8 text");
-        return Err(Error::new(Kind::Invalid, what).into());
-    };
+    let content = as_text(&name, &found.text)?;
     let lines = Page::of(content, from, LINES_MAX).map_err(|e| {
         let mut last = json!({"page": page, "from": Page::last_from(text::count_lines(&found.text))});
         if let Some(version) = version {
@@ -136,8 +138,20 @@ fn versions(wiki: &Wiki, page: &PageName) -> Result<Value> {
     Ok(json!({"of": all.len(), "newest": newest}))
 }
 
+/// The text of a page.
+///
+/// # Errors
+/// `Invalid`, with the size, when it is not UTF-8 or holds a NUL.
+pub(super) fn as_text<'a>(name: &PageName, content: &'a [u8]) -> Result<&'a str> {
+    text::as_text(content).ok_or_else(|| {
+        let bytes = counted(content.len(), "byte");
+        let what = format!("the wiki page `{name}` is binary: {bytes} that are not UTF-8 text");
+        Error::new(Kind::Invalid, what)
+    })
+}
+
 /// A page that is not there comes with the nearest one that is.
-fn not_there(wiki: &Wiki, page: &PageName, error: Error) -> Stop {
+pub(super) fn not_there(wiki: &Wiki, page: &PageName, error: Error) -> Stop {
     let pages = wiki.list().unwrap_or_default();
     match suggest::nearest(page.as_str(), pages.iter().map(|p| p.name.as_str())) {
         Some(meant) if error.kind() == Kind::NotFound && meant != page.as_str() => {

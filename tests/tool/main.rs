@@ -4,6 +4,7 @@
 mod fixture;
 
 mod context;
+mod deliver;
 mod dry_run;
 mod edit;
 mod find;
@@ -12,3 +13,4 @@ mod records;
 mod save;
 mod status;
 mod test;
+mod wiki_edit;

@@ -26,6 +26,14 @@ impl Store {
         Ok(row.map(|(rcvid, text)| format!("{rcvid}/{}", checksum(text.as_bytes()))))
     }
 
+    /// Whether an artifact was made here and not sent yet.
+    ///
+    /// # Errors
+    /// As for any read: [`Kind::Busy`](crate::error::Kind::Busy), [`Kind::Corrupt`](crate::error::Kind::Corrupt).
+    pub fn is_unsent(&self, artifact: &Hash) -> Result<bool> {
+        Ok(self.unsent()?.iter().any(|(_, hash)| hash == artifact))
+    }
+
     /// The artifacts that were made here and not sent yet.
     pub(in crate::repo) fn unsent(&self) -> Result<Vec<(i64, Hash)>> {
         let sql = "SELECT rid, uuid FROM unsent JOIN blob USING(rid)

@@ -7,7 +7,6 @@ use memchr::memmem::Finder;
 use super::nearest::{Nearest, nearest};
 use super::{LineEnds, count_lines, line_at, with_crlf};
 use crate::error::{Error, Kind};
-use crate::name::TreePath;
 
 /// How many places an ambiguous passage is listed at.
 const PLACES_MAX: usize = 100;
@@ -76,10 +75,9 @@ pub fn replace_once(content: &[u8], old: &[u8], new: &[u8]) -> Result<Replaced, 
 }
 
 impl Miss {
-    /// Makes the refusal of an edit of `path`.
+    /// Makes the refusal of an edit of the text that is shown as `path`.
     #[must_use]
-    pub fn into_error(self, path: &TreePath) -> Error {
-        let path = path.shown();
+    pub fn into_error(self, path: &str) -> Error {
         match (self.matches.len(), self.nearest) {
             (0, None) => Error::new(Kind::NotFound, format!("`old` stands nowhere in `{path}`"))
                 .hint("Read the lines again with read and copy old exactly from its text."),
@@ -276,10 +274,9 @@ mod tests {
 
     #[test]
     fn a_miss_becomes_an_error_with_a_way_out() {
-        let path = TreePath::parse("a.txt").unwrap();
-        let e = miss(b"a a", "a").into_error(&path);
+        let e = miss(b"a a", "a").into_error("a.txt");
         assert_eq!((e.kind(), e.to_string().contains("2 places")), (Kind::Ambiguous, true));
-        let e = miss(b"zzz", "a").into_error(&path);
+        let e = miss(b"zzz", "a").into_error("a.txt");
         assert_eq!((e.kind(), e.next_step().is_some()), (Kind::NotFound, true));
     }
 

@@ -1,0 +1,65 @@
+//! The replacement that `ocx_edit` makes in a file and `ocx_wiki_edit` in a page: the same rules, words and answer.
+
+use serde_json::{Map, Value};
+
+use super::answer::{NextCall, Stop};
+use super::declare::FieldKind;
+use super::page::{LINES_MAX, Page};
+use crate::error::{Error, Kind, Result};
+use crate::repo::text::{Replaced, replace_once};
+
+/// `old` and `new`: text, which may be empty.
+pub(super) const TEXT: FieldKind = FieldKind::Text { bytes_max: 1 << 20, empty: true };
+
+/// What `old` is, in the words of every tool that takes it.
+pub(super) const OLD: &str =
+    "the exact text to replace, white space and all, without line numbers; empty adds at the end";
+
+/// What `new` is.
+pub(super) const NEW: &str = "the text to stand there instead";
+
+/// Replaces the one place where `old` stands in the text that is shown as `name`; `read` reads that.
+pub(super) fn replaced(
+    name: &str,
+    content: &[u8],
+    (old, new): (&str, &str),
+    read: NextCall,
+) -> Result<Replaced, Stop> {
+    if old == new {
+        return Err(Error::new(Kind::Unchanged, "`old` and `new` are the same")
+            .hint("Give in `new` what is to differ.")
+            .into());
+    }
+    replace_once(content, old.as_bytes(), new.as_bytes()).map_err(|miss| {
+        let line = miss.nearest.as_ref().map(|n| n.line).or(miss.matches.first().copied()).unwrap_or(1);
+        let mut arguments = read.arguments;
+        arguments["from"] = line.saturating_sub(5).max(1).into();
+        Stop::from(miss.into_error(name)).next(read.tool, arguments)
+    })
+}
+
+/// What was done that was not spelled out; `whole` is what the text is called.
+pub(super) fn notes(replaced: &Replaced, whole: &str) -> Vec<String> {
+    let mut notes = Vec::new();
+    if replaced.followed_crlf {
+        notes.push(format!("Line ends were written as CR LF, as in the rest of the {whole}."));
+    }
+    if replaced.added_line_end {
+        notes.push("The last line had no line end; one was added before the new text.".into());
+    }
+    notes
+}
+
+/// The changed lines as the reading tool gives them, and the notes; `text` is the whole new text.
+pub(super) fn shown(text: &str, replaced: &Replaced, notes: &[String]) -> Result<Map<String, Value>> {
+    let page = Page::of(text, replaced.first_line.max(1), replaced.lines_changed.min(LINES_MAX))?;
+    let mut shown = Map::new();
+    shown.insert("lines_changed".into(), replaced.lines_changed.into());
+    let mut fields = page.fields();
+    fields.remove("next_from");
+    shown.extend(fields);
+    if !notes.is_empty() {
+        shown.insert("note".into(), notes.join(" ").into());
+    }
+    Ok(shown)
+}

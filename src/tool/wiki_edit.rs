@@ -1,0 +1,242 @@
+//! `ocx_wiki_edit`: one exact passage of a wiki page replaced, or text added at its end; then to the server. It neither
+//! deletes nor renames.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{NextCall, Operation, Stop};
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, Hints};
+use super::deliver::{Written, deliver, held_back};
+use super::input::Input;
+use super::plan::{Permit, Plan};
+use super::replacement;
+use super::session::Call;
+use super::wiki_read::{PAGE, VERSION, as_text, not_there};
+use crate::error::{Error, Kind, Result};
+use crate::name::{Hash, PageName};
+use crate::repo::text::{Replaced, replace_once};
+use crate::repo::{Markup, SyncOptions, Wiki, WikiContent, WikiText, WikiVersion};
+
+/// The tool.
+pub struct WikiEdit;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_wiki_edit",
+    title: "Edit a wiki page",
+    summary: "Replace `old`, which must stand on the page exactly once, by `new`, and push. Copy `old` from \
+              ocx_wiki_read. Empty `old`: add `new` at the end, making the page (Markdown) if there is none.",
+    needs: Capability::WikiEdit,
+    hints: Hints { read_only: false, destructive: true, idempotent: false, open_world: true },
+    fields: &[
+        Field { name: "page", kind: PAGE, required: true, positional: true, doc: "the page's name" },
+        Field {
+            name: "old",
+            kind: replacement::TEXT,
+            required: true,
+            positional: false,
+            doc: replacement::OLD,
+        },
+        Field {
+            name: "new",
+            kind: replacement::TEXT,
+            required: true,
+            positional: false,
+            doc: replacement::NEW,
+        },
+        Field {
+            name: "version",
+            kind: VERSION,
+            required: false,
+            positional: false,
+            doc: "ocx_wiki_read's `version`: refuses the edit if the page has moved on since",
+        },
+    ],
+};
+
+impl Tool for WikiEdit {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn writes(&self) -> bool {
+        true
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let (old, new) = (input.required("old")?, input.required("new")?);
+        let page = PageName::parse(input.required("page")?)?;
+        let seen = input.text("version").map(Hash::parse).transpose()?;
+        let wiki = Wiki::of(call.run().checkout().repository());
+        let before = match wiki.read(&page, None) {
+            Ok(before) => Some(before),
+            Err(e) if e.kind() == Kind::NotFound && old.is_empty() => None,
+            Err(e) => return Err(not_there(&wiki, &page, e)),
+        };
+        match before {
+            Some(_) => call.require("k", "an edit of a wiki page")?,
+            None => call.require("f", "a new wiki page")?,
+        }
+        let remote = call.run().checkout().repository().remote()?.is_some();
+        let push = remote.then(|| Operation::changes("push"));
+        let again = input.again();
+        if let Some(made) = &before
+            && remote
+            && is_this_edit(call, &wiki, &page, made, (old, new), seen.as_ref())?
+        {
+            let mut known = told(&page, &made.version);
+            known["note"] =
+                "The edit was made before and not sent; it is sent now, and the page is not changed again."
+                    .into();
+            let mut log = vec![Operation::reads("read_wiki_page")];
+            log.extend(push);
+            let hash = made.version.hash;
+            return Ok(Plan::change(log, known.clone(), move |permit| {
+                send(call, permit, known, hash, &page, &again)
+            }));
+        }
+        unmoved(&page, before.as_ref(), seen.as_ref())?;
+        let edit = Edit::of(page, before.as_ref(), old, new)?;
+        let mut log = vec![Operation::reads("read_wiki_page"), Operation::changes(edit.op())];
+        log.extend(push);
+        Ok(Plan::change(log, edit.known.clone(), move |permit| edit.perform(call, &wiki, permit, &again)))
+    }
+}
+
+/// An edit that may be made.
+struct Edit {
+    page: PageName,
+    previous: Option<Hash>,
+    markup: Markup,
+    text: String,
+    known: Value,
+}
+
+impl Edit {
+    fn of(page: PageName, before: Option<&WikiContent>, old: &str, new: &str) -> Result<Self, Stop> {
+        let content = before.map(|b| b.text.as_slice()).unwrap_or_default();
+        as_text(&page, content)?;
+        let read = NextCall::new("ocx_wiki_read", json!({"page": page.as_str()}));
+        let replaced = replacement::replaced(page.as_str(), content, (old, new), read)?;
+        let text = as_text(&page, &replaced.content)?.to_owned();
+        Wiki::check_text(&page, &text)?;
+        let markup = before.map_or(Ok(Markup::Markdown), |b| Markup::parse(&b.mimetype))?;
+        let previous = before.map(|b| b.version.hash);
+        let known = known(&page, previous, markup, &text, &replaced)?;
+        Ok(Self { page, previous, markup, text, known })
+    }
+
+    fn op(&self) -> &'static str {
+        if self.previous.is_some() { "write_wiki_page" } else { "create_wiki_page" }
+    }
+
+    fn perform(
+        &self,
+        call: &Call<'_>,
+        wiki: &Wiki,
+        permit: &Permit<'_>,
+        again: &Value,
+    ) -> Result<Value, Stop> {
+        let text = WikiText { text: &self.text, markup: self.markup, previous: self.previous };
+        let made = wiki.write(&self.page, &text, call.user()).map_err(|e| moved(e, &self.page))?;
+        permit.did(self.op());
+        permit.end_turn();
+        let mut result = told(&self.page, &made);
+        if let (Value::Object(result), Value::Object(known)) = (&mut result, self.known.clone()) {
+            result.extend(known);
+        }
+        if made.pending {
+            held_back(&mut result);
+            return Ok(result);
+        }
+        send(call, permit, result, made.hash, &self.page, again)
+    }
+}
+
+fn send(
+    call: &Call<'_>,
+    permit: &Permit<'_>,
+    mut result: Value,
+    hash: Hash,
+    page: &PageName,
+    again: &Value,
+) -> Result<Value, Stop> {
+    permit.end_turn();
+    let written = Written {
+        noun: "wiki page",
+        done: "written",
+        name: format!("`{page}`"),
+        artifact: Some(hash),
+        tool: DECLARATION.name,
+        again,
+    };
+    deliver(call, permit, &mut result, &written, &SyncOptions::push())?;
+    Ok(result)
+}
+
+/// Whether the newest version is what this very edit made, by this user, and no server has it yet.
+fn is_this_edit(
+    call: &Call<'_>,
+    wiki: &Wiki,
+    page: &PageName,
+    made: &WikiContent,
+    (old, new): (&str, &str),
+    seen: Option<&Hash>,
+) -> Result<bool> {
+    let version = &made.version;
+    let is_own = version.user == call.user().as_str() && call.store().is_unsent(&version.hash)?;
+    if !is_own || seen.is_some_and(|seen| version.previous.as_ref() != Some(seen)) {
+        return Ok(false);
+    }
+    let before = match &version.previous {
+        Some(previous) => wiki.read(page, Some(previous))?.text,
+        None => Vec::new(),
+    };
+    Ok(replace_once(&before, old.as_bytes(), new.as_bytes()).is_ok_and(|done| done.content == made.text))
+}
+
+/// Refuses when the caller has seen another version than there is.
+fn unmoved(page: &PageName, before: Option<&WikiContent>, seen: Option<&Hash>) -> Result<(), Stop> {
+    let Some(seen) = seen else { return Ok(()) };
+    let now = before.map(|b| &b.version);
+    let what = match now {
+        Some(now) if now.hash == *seen => return Ok(()),
+        Some(now) => format!("the wiki page `{page}` has moved on to `{}` by {}", now.hash.short(), now.user),
+        None => format!("there is no wiki page `{page}` now, so nothing of it has version {}", seen.short()),
+    };
+    let error = Error::new(Kind::Changed, what);
+    Err(if now.is_some() {
+        moved(error, page)
+    } else {
+        error.hint("Leave `version` out to make the page anew.").into()
+    })
+}
+
+/// The refusal of an edit of what has changed, with the read that helps.
+fn moved(error: Error, page: &PageName) -> Stop {
+    if !matches!(error.kind(), Kind::Changed | Kind::Exists) {
+        return error.into();
+    }
+    Stop::from(error.hint("Read the page again, then edit what it holds now."))
+        .next("ocx_wiki_read", json!({"page": page.as_str()}))
+}
+
+/// What is known before the page is written.
+fn known(
+    page: &PageName,
+    previous: Option<Hash>,
+    markup: Markup,
+    text: &str,
+    replaced: &Replaced,
+) -> Result<Value> {
+    let mut known = Map::new();
+    known.insert("page".into(), page.as_str().into());
+    known.insert("created".into(), previous.is_none().into());
+    known.insert("previous".into(), json!(previous));
+    known.insert("mimetype".into(), markup.as_str().into());
+    known.extend(replacement::shown(text, replaced, &replacement::notes(replaced, "page"))?);
+    Ok(Value::Object(known))
+}
+
+fn told(page: &PageName, version: &WikiVersion) -> Value {
+    json!({"page": page.as_str(), "version": version.hash, "user": version.user, "time": version.time})
+}
