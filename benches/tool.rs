@@ -1,4 +1,4 @@
-//! How long does an agent wait for `ocx_read` and `ocx_find` over MCP on pipes, in a real tree of 980
+//! How long does an agent wait for `ocx_read` and `ocx_find` over MCP, on pipes and over HTTP, in a real tree of 980
 //! files, and for the first answer after the server's start?
 //!
 //! `cargo bench --bench tool [-- --quick]`. The tree is Fossil's own source, as the build unpacked it;
@@ -11,8 +11,9 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::mcp::Client;
+use common::mcp::{Client, Listening};
 use common::programs::{FOSSIL, USER};
 use common::{Options, Result, Way, corpus, interleaved, table, timed};
 use ocx::name::User;
@@ -26,12 +27,13 @@ const GENERATED: usize = 980;
 
 fn main() -> Result<()> {
     let options = Options::read();
-    common::heading("Tools over MCP on pipes", &options);
+    common::heading("Tools over MCP", &options);
     let folder = tempfile::tempdir()?;
     let tree = checkout(folder.path())?;
     let files = corpus::files(&tree)?;
     println!("Tree: {} files.", files.len());
     calls(&tree, folder.path(), &files, &options)?;
+    over_http(&tree, folder.path(), &files, &options)?;
     first_answers(&tree, folder.path(), &files, &options)
 }
 
@@ -96,6 +98,45 @@ fn calls(tree: &Path, home: &Path, files: &[PathBuf], options: &Options) -> Resu
     }
     table("One call over pipes, taking turns", &interleaved(ways, options.rounds(200))?);
     Ok(())
+}
+
+/// The same call by both ways in, and how long a ping waits while another connection keeps tools busy.
+fn over_http(tree: &Path, home: &Path, files: &[PathBuf], options: &Options) -> Result<()> {
+    let texts = texts(tree, files)?;
+    let nth = |round: usize| json!({"path": texts[round * 131 % texts.len()]});
+    let client = RefCell::new(Client::start(tree, home)?);
+    let server = Listening::start(tree, home)?;
+    let kept = RefCell::new(server.connect()?);
+    let ways = vec![
+        Way::new("ocx_read on pipes", |round| {
+            timed(|| client.borrow_mut().call("ocx_read", &nth(round)).map(drop))
+        }),
+        Way::new("ocx_read over HTTP, one connection", |round| {
+            timed(|| kept.borrow_mut().call("ocx_read", &nth(round)).map(drop))
+        }),
+        Way::new("ocx_read over HTTP, a connection a call", |round| {
+            timed(|| server.connect()?.call("ocx_read", &nth(round)).map(drop))
+        }),
+        Way::new("ping over HTTP", |_| timed(|| kept.borrow_mut().ping())),
+    ];
+    table("One call by each way in, taking turns", &interleaved(ways, options.rounds(400))?);
+    let ended = AtomicBool::new(false);
+    let mut busy = server.connect()?;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                let searched = busy.call("ocx_find", &json!({"text": "no such words at all"}));
+                if searched.is_err() {
+                    break;
+                }
+            }
+        });
+        let ways = vec![Way::new("ping over HTTP", |_| timed(|| kept.borrow_mut().ping()))];
+        let times = interleaved(ways, options.rounds(400));
+        ended.store(true, Ordering::Relaxed);
+        table("While another connection searches the tree without a pause", &times?);
+        Ok(())
+    })
 }
 
 fn first_answers(tree: &Path, home: &Path, files: &[PathBuf], options: &Options) -> Result<()> {

@@ -302,3 +302,30 @@ fn more_connections_than_there_are_places_for_wait_their_turn() {
         assert_eq!(answer(&reply(&mut call).json())["ok"], true);
     }
 }
+
+#[test]
+fn m09_pings_are_answered_while_20_mb_are_being_answered() {
+    let f = Fixture::with(&[]);
+    std::fs::write(f.folder().join("big"), vec![7; 15 << 20]).expect("written");
+    f.ocx(f.folder(), &["fossil", "uv", "add", "big", "-R", "r.fossil"]);
+    let s = HttpServer::start(&f);
+    let input = json!({"name": "big", "bytes": 15 << 20});
+    let mut big = s.begin_call(json!({"name": "ocx_unversioned_get", "arguments": input}));
+    let reading = std::thread::spawn(move || reply(&mut big));
+    let mut fastest = Duration::MAX;
+    let mut meanwhile = 0;
+    while !reading.is_finished() {
+        let started = Instant::now();
+        assert_eq!(s.request("ping", json!({}))["result"], json!({}));
+        fastest = fastest.min(started.elapsed());
+        meanwhile += 1;
+    }
+    let answered = reading.join().expect("an answer");
+    assert!(
+        answered.body.len() > 20_000_000 && meanwhile > 1,
+        "{} bytes, {meanwhile} pings",
+        answered.body.len()
+    );
+    assert_eq!(answer(&answered.json())["ok"], true);
+    assert!(fastest < Duration::from_millis(20), "{fastest:?}");
+}

@@ -1,6 +1,7 @@
-//! A client of `ocx mcp`: JSON-RPC in lines over its standard input and output.
+//! Clients of `ocx mcp`: JSON-RPC in lines over its standard input and output, and over HTTP.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -78,5 +79,87 @@ impl Drop for Client {
         // The end of its input ends the server.
         drop(self.input.take());
         let _ = self.server.wait();
+    }
+}
+
+/// A server that listens; it ends with this value.
+pub struct Listening {
+    server: Child,
+    address: String,
+}
+
+impl Listening {
+    /// Starts the server in a checkout on a free port.
+    pub fn start(checkout: &Path, home: &Path) -> Result<Self> {
+        let mut command = Command::new(OCX);
+        command.args(["mcp", "--listen"]).current_dir(checkout).env("HOME", home).env_remove("OCX_TOKEN");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut server = command.spawn()?;
+        let mut line = String::new();
+        BufReader::new(server.stderr.take().ok_or("no pipe from the server")?).read_line(&mut line)?;
+        let address =
+            line.trim().strip_prefix("ocx: serving MCP at http://").and_then(|u| u.strip_suffix("/mcp"));
+        let address = address.ok_or_else(|| line.clone())?.to_owned();
+        Ok(Self { server, address })
+    }
+
+    /// A connection that is kept for many calls.
+    pub fn connect(&self) -> Result<Connection> {
+        let stream = TcpStream::connect(&self.address)?;
+        stream.set_nodelay(true)?;
+        Ok(Connection { address: self.address.clone(), stream: BufReader::new(stream) })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// A kept connection to a server that listens.
+pub struct Connection {
+    address: String,
+    stream: BufReader<TcpStream>,
+}
+
+impl Connection {
+    /// Calls a tool, which must answer that it did what was asked.
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
+        let mut result = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))?;
+        let answer = result["structuredContent"].take();
+        if answer["ok"] == true { Ok(answer) } else { Err(format!("{tool} {arguments}: {answer}").into()) }
+    }
+
+    /// Asks whether the server is there.
+    pub fn ping(&mut self) -> Result<()> {
+        self.ask("ping", &json!({})).map(drop)
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let message = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: \
+             application/json\r\nMCP-Protocol-Version: {REVISION}\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        self.stream.get_mut().write_all(message.as_bytes())?;
+        let mut length = 0;
+        let mut line = String::new();
+        while self.stream.read_line(&mut line)? > 2 {
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = value.trim().parse()?;
+            }
+            line.clear();
+        }
+        let mut reply = vec![0; length];
+        self.stream.read_exact(&mut reply)?;
+        let mut reply: Value = serde_json::from_slice(&reply)?;
+        let result = reply["result"].take();
+        if result.is_null() { Err(reply.to_string().into()) } else { Ok(result) }
     }
 }

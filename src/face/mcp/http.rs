@@ -21,6 +21,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -196,13 +197,28 @@ impl Door {
         };
         match rescue::judge(&body) {
             Judged::Message(message) => match serde_json::to_vec(&*message) {
-                Ok(body) => self.service.handle(Request::from_parts(head, Full::<Bytes>::from(body))).await,
+                Ok(body) => self.hand_on(Request::from_parts(head, Full::from(body))).await,
                 Err(e) => words(StatusCode::BAD_REQUEST, e.to_string()),
             },
             Judged::Reply { reply, under_id } => {
                 json(if under_id { StatusCode::OK } else { StatusCode::BAD_REQUEST }, reply)
             }
             Judged::Nothing => words(StatusCode::ACCEPTED, String::new()),
+        }
+    }
+
+    /// Gives a message to the protocol on a thread of its own: there a long answer is written out without holding up
+    /// the calls that share a worker with it. Dropping the future ends the call.
+    async fn hand_on(&self, request: Request<Full<Bytes>>) -> Answer {
+        let gone = CancellationToken::new();
+        let _gone = gone.clone().drop_guard();
+        let (service, runtime) = (self.service.clone(), Handle::current());
+        let handled = tokio::task::spawn_blocking(move || {
+            runtime.block_on(gone.run_until_cancelled(service.handle(request)))
+        });
+        match handled.await {
+            Ok(Some(answer)) => answer,
+            _ => words(StatusCode::INTERNAL_SERVER_ERROR, "the call broke off".to_owned()),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use rmcp::RoleServer;
+use rmcp::model::ServerResult;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::{mpsc, oneshot};
@@ -18,6 +19,9 @@ use super::rescue::{self, Judged, MESSAGE_BYTES_MAX};
 
 /// How many messages wait in each direction before the other side is held up.
 const QUEUE: usize = 64;
+
+/// From which length of its text on an answer is written out on a thread of its own, in bytes.
+const LONG_BYTES: usize = 256 << 10;
 
 /// How long the last answers may take to be written when the session ends.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -73,7 +77,11 @@ impl Transport<RoleServer> for Lines {
         let outgoing = self.outgoing.clone();
         async move {
             let closed = || std::io::Error::from(ErrorKind::BrokenPipe);
-            let line = serde_json::to_vec(&item)?;
+            let line = if is_long(&item) {
+                tokio::task::spawn_blocking(move || serde_json::to_vec(&item)).await??
+            } else {
+                serde_json::to_vec(&item)?
+            };
             outgoing.ok_or_else(closed)?.send(line).await.map_err(|_| closed())
         }
     }
@@ -100,6 +108,13 @@ impl Transport<RoleServer> for Lines {
         }
         Ok(())
     }
+}
+
+/// Whether writing a message out takes long enough to hold up the messages that share a worker with it.
+fn is_long(message: &TxJsonRpcMessage<RoleServer>) -> bool {
+    let TxJsonRpcMessage::<RoleServer>::Response(response) = message else { return false };
+    let ServerResult::CallToolResult(result) = &response.result else { return false };
+    result.content.iter().filter_map(|c| c.as_text()).any(|c| c.text.len() > LONG_BYTES)
 }
 
 fn read_all(

@@ -119,7 +119,7 @@ impl ServerHandler for Server {
         if let Some(reason) = context.meta.get(rescue::REFUSAL) {
             return Ok(result(refused(&request.name, reason)).into());
         }
-        Ok(result(self.call(request, context).await).into())
+        Ok(self.call(request, context).await.into())
     }
 
     async fn on_custom_request(
@@ -144,7 +144,11 @@ const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list",
 
 impl Server {
     /// Runs the call on a thread of its own, so that nothing else waits for it, and tells the client that it goes on.
-    async fn call(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Answer {
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let name = request.name.into_owned();
         let watch = Arc::new(Watch::new(self.closing.child_token()));
         // Over HTTP the call is dropped when its connection is.
@@ -152,7 +156,7 @@ impl Server {
         let mut job = tokio::task::spawn_blocking({
             let (session, watch, name) = (Arc::clone(&self.session), Arc::clone(&watch), name.clone());
             let input = request.arguments.map_or(Value::Null, Value::Object);
-            move || tool::call(&session, &name, input, &watch)
+            move || result(tool::call(&session, &name, input, &watch))
         });
         let mut progress = context.meta.get_progress_token().map(|token| Progress::new(token, &context.peer));
         let answer = loop {
@@ -171,7 +175,7 @@ impl Server {
         };
         answer.unwrap_or_else(|e| {
             let error = Error::new(Kind::Internal, "the tool's thread broke").caused_by(e);
-            Answer::refused(&name, false, Vec::new(), &error.into())
+            result(Answer::refused(&name, false, Vec::new(), &error.into()))
         })
     }
 }
