@@ -123,6 +123,15 @@ impl Forum {
         self.put(post, user)
     }
 
+    /// Refuses a reply to `answered` that [`reply`](Self::reply) would refuse for its text or a closed thread.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] for a blank text, [`Kind::Closed`] when the thread is closed, and those of any read.
+    pub fn check_reply(&self, answered: &Post, text: &str, user: &User) -> Result<()> {
+        said(text)?;
+        self.refuse_closed(answered, user)
+    }
+
     /// Replaces a post by a new version, of which `post` must be the newest. The title, on a post that began a
     /// thread, stays as it is where none is given.
     ///

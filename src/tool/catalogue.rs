@@ -6,7 +6,8 @@ use super::input::Input;
 use super::plan::Plan;
 use super::session::Call;
 use super::{
-    context, edit, find, read, save, status, test, unversioned_get, unversioned_list, wiki_edit, wiki_read,
+    context, edit, find, post, read, save, status, test, unversioned_get, unversioned_list, unversioned_put,
+    wiki_edit, wiki_read,
 };
 
 /// One tool: what it is, and what it would do.
@@ -27,7 +28,7 @@ pub trait Tool: Sync {
 }
 
 /// Every tool.
-pub static TOOLS: [&dyn Tool; 11] = [
+pub static TOOLS: [&dyn Tool; 13] = [
     &context::Context,
     &find::Find,
     &read::Read,
@@ -38,6 +39,8 @@ pub static TOOLS: [&dyn Tool; 11] = [
     &wiki_edit::WikiEdit,
     &unversioned_list::UnversionedList,
     &unversioned_get::UnversionedGet,
+    &unversioned_put::UnversionedPut,
+    &post::Post,
     &status::Status,
 ];
 

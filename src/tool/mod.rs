@@ -23,12 +23,14 @@ mod watch;
 mod context;
 mod edit;
 mod find;
+mod post;
 mod read;
 mod save;
 mod status;
 mod test;
 mod unversioned_get;
 mod unversioned_list;
+mod unversioned_put;
 mod wiki_edit;
 mod wiki_read;
 

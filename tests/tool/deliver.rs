@@ -1,5 +1,7 @@
 //! What the writing tools send: to a real server, again after a failure, and never twice.
 
+use ocx::name::User;
+use ocx::repo::{Forum, Markup, Repository};
 use serde_json::{Value, json};
 
 use crate::fixture::served::Served;
@@ -9,6 +11,13 @@ fn on_server(s: &Served, kind: &str) -> i64 {
     let db = rusqlite::Connection::open(s.server_side.repository()).expect("a repository");
     let sql = "SELECT count(*) FROM event WHERE type=?1 AND user='agent'";
     db.query_row(sql, [kind], |r| r.get(0)).expect("a count")
+}
+
+/// Gives `agent` these capabilities in its own clone, which say nothing of those on the server.
+fn allow_here(s: &Served, capabilities: &str) {
+    let clone = s.server_side.folder().join("clone.fossil");
+    let db = rusqlite::Connection::open(clone).expect("a repository");
+    db.execute("UPDATE user SET cap=?1 WHERE login='agent'", [capabilities]).expect("set");
 }
 
 /// Calls while the server is stopped, then again as the answer says; gives the first answer and the second.
@@ -66,4 +75,42 @@ fn a_login_that_the_server_does_not_let_write_is_named() {
         "{answer:#}"
     );
     assert_eq!(on_server(&s, "w"), 0);
+}
+
+#[test]
+fn an_unversioned_file_that_was_not_sent_is_sent_by_name_and_hash_alone() {
+    let mut s = Served::new();
+    s.server_side.fossil(&["user", "capabilities", "agent", "gioy"]);
+    allow_here(&s, "sy");
+    let put = json!({"name": "hello.txt", "content": "aGVsbG8K"});
+    let (first, _) = stopped_then_again(&mut s, "ocx_unversioned_put", &put);
+    assert!(first["next_call"]["arguments"]["content"].is_null(), "{first:#}");
+    assert_eq!(s.server_side.fossil(&["uv", "cat", "hello.txt"]), "hello\n");
+    assert_eq!(s.call("ocx_unversioned_put", put)["ok"], true);
+}
+
+#[test]
+fn an_unversioned_file_that_the_server_does_not_take_is_not_called_pushed() {
+    let s = Served::new();
+    allow_here(&s, "sy");
+    let answer = s.call("ocx_unversioned_put", json!({"name": "hello.txt", "content": "aGVsbG8K"}));
+    assert_eq!(
+        (&answer["code"], &answer["result"]["push"]["outcome"]),
+        (&json!("not_pushed"), &json!("denied")),
+        "{answer:#}"
+    );
+    assert_eq!(s.server_side.fossil(&["uv", "list"]).trim(), "");
+}
+
+#[test]
+fn a_reply_that_was_not_sent_is_sent_once_by_the_same_call() {
+    let mut s = Served::new();
+    let clone = Repository::open(&s.server_side.folder().join("clone.fossil")).expect("a repository");
+    let agent = User::parse("agent").expect("a user");
+    let first = Forum::of(&clone).start("Plan", "Begin.", Markup::Markdown, &agent).expect("a thread");
+    let reply = json!({"to": first.hash, "text": "Done."});
+    stopped_then_again(&mut s, "ocx_post", &reply);
+    assert_eq!(on_server(&s, "f"), 2);
+    assert_eq!(s.call("ocx_post", reply)["code"], "unchanged");
+    assert_eq!(on_server(&s, "f"), 2);
 }

@@ -1,0 +1,150 @@
+//! `ocx_post`: a reply to a forum post, in its thread; then to the server.
+
+use serde_json::{Value, json};
+
+use super::answer::{Operation, Stop};
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::deliver::{Written, deliver, held_back};
+use super::input::Input;
+use super::plan::{Permit, Plan};
+use super::session::Call;
+use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
+use crate::repo::{Forum, Markup, Post as ForumPost, SyncOptions};
+
+/// The tool.
+pub struct Post;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_post",
+    title: "Reply in the forum",
+    summary: "Reply to the forum post `to` with `text` (Markdown), in its thread, and push. The same reply is made once: \
+              after a failed push the same call only sends it.",
+    needs: Capability::Post,
+    hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
+    fields: &[
+        Field {
+            name: "to",
+            kind: FieldKind::Text { bytes_max: 64, empty: false },
+            required: true,
+            positional: true,
+            doc: "the full hash of the post that is answered, all 40 or 64 hex digits",
+        },
+        Field {
+            name: "text",
+            kind: FieldKind::Text { bytes_max: 64 << 10, empty: false },
+            required: true,
+            positional: false,
+            doc: "what the reply says",
+        },
+    ],
+};
+
+impl Tool for Post {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn writes(&self) -> bool {
+        true
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let (to, text) = (input.required("to")?, input.required("text")?);
+        let forum = Forum::of(call.run().checkout().repository());
+        let answered = forum.post(&full(to)?).map_err(missing)?;
+        forum.check_reply(&answered, text, call.user())?;
+        let remote = call.run().checkout().repository().remote()?.is_some();
+        let made = made_before(call, &forum, &answered, text)?;
+        if let Some(made) = &made
+            && !(remote && call.store().is_unsent(&made.hash)?)
+        {
+            let what = format!("`{}` has this very reply by {} already", answered.first.short(), made.author);
+            return Err(Stop::from(
+                Error::new(Kind::Unchanged, what).hint("Nothing was posted; say something new, or go on."),
+            )
+            .reached(told(made)));
+        }
+        let mut log = vec![Operation::reads("read_post")];
+        log.extend(made.is_none().then(|| Operation::changes("post")));
+        log.extend(remote.then(|| Operation::changes("push")));
+        let known = made.as_ref().map_or_else(
+            || json!({"thread": answered.thread, "reply_to": answered.first, "user": call.user().as_str()}),
+            told,
+        );
+        Ok(Plan::change(log, known, move |permit| {
+            perform(call, permit, made, &answered, text, &input.again(), &forum)
+        }))
+    }
+}
+
+fn perform(
+    call: &Call<'_>,
+    permit: &Permit<'_>,
+    made: Option<ForumPost>,
+    answered: &ForumPost,
+    text: &str,
+    again: &Value,
+    forum: &Forum,
+) -> Result<Value, Stop> {
+    let post = match made {
+        Some(made) => made,
+        None => {
+            let made = forum.reply(&answered.hash, text, Markup::Markdown, call.user())?;
+            permit.did("post");
+            made
+        }
+    };
+    permit.end_turn();
+    let mut result = told(&post);
+    if post.pending {
+        held_back(&mut result);
+        return Ok(result);
+    }
+    let written = Written {
+        noun: "post",
+        done: "made",
+        name: post.hash.short().to_owned(),
+        artifact: Some(post.hash),
+        tool: DECLARATION.name,
+        again,
+    };
+    deliver(call, permit, &mut result, &written, &SyncOptions::push())?;
+    Ok(result)
+}
+
+/// The caller's reply of exactly this text, where it was made before.
+fn made_before(
+    call: &Call<'_>,
+    forum: &Forum,
+    answered: &ForumPost,
+    text: &str,
+) -> Result<Option<ForumPost>> {
+    let is_it = |post: &ForumPost| {
+        post.author == call.user().as_str() && post.reply_to == Some(answered.first) && post.text == text
+    };
+    Ok(forum.thread(&answered.thread)?.into_iter().find(is_it))
+}
+
+fn full(text: &str) -> Result<Hash> {
+    Hash::parse(text).map_err(|e| {
+        Error::new(Kind::Invalid, format!("field `to`: {e}"))
+            .hint("Give the full hash of the post, all 40 or 64 lower-case hex digits.")
+    })
+}
+
+fn missing(error: Error) -> Stop {
+    if error.kind() != Kind::NotFound {
+        return error.into();
+    }
+    Stop::from(error.hint(
+        "Take a post's full hash as it was given to you; a post that another clone made is here after ocx pull.",
+    ))
+}
+
+fn told(post: &ForumPost) -> Value {
+    json!({
+        "post": post.hash, "thread": post.thread, "reply_to": post.reply_to, "user": post.author, "time": post.time,
+    })
+}

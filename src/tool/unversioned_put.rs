@@ -1,0 +1,203 @@
+//! `ocx_unversioned_put`: an unversioned file from base64, in the place of any that has the name; then to the server.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::answer::{Operation, Stop};
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::deliver::{Written, deliver};
+use super::input::Input;
+use super::page::counted;
+use super::plan::{Permit, Plan};
+use super::session::Call;
+use crate::error::{Error, Kind, Result};
+use crate::name::{Hash, UnversionedName};
+use crate::repo::{SyncOptions, Unversioned, UnversionedFile};
+
+/// The most bytes of `content`, as base64: those of 786,432 bytes.
+const CONTENT_BYTES_MAX: usize = 1 << 20;
+
+/// The tool.
+pub struct UnversionedPut;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_unversioned_put",
+    title: "Put an unversioned file",
+    summary: "Put an unversioned file of at most 786432 bytes, given as base64, in the place of any of that name, and \
+              push it. The old content is not kept.",
+    needs: Capability::UnversionedPut,
+    hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: true },
+    fields: &[
+        Field {
+            name: "name",
+            kind: FieldKind::Text { bytes_max: 500, empty: false },
+            required: true,
+            positional: true,
+            doc: "the file's name, folders with /",
+        },
+        Field {
+            name: "content",
+            kind: FieldKind::Text { bytes_max: CONTENT_BYTES_MAX, empty: true },
+            required: false,
+            positional: false,
+            doc: "the bytes, at most 786432, as standard base64 with padding and no line breaks; leave out only to \
+                  send again what is held with `hash`",
+        },
+        Field {
+            name: "hash",
+            kind: FieldKind::Text { bytes_max: 64, empty: false },
+            required: false,
+            positional: false,
+            doc: "the SHA3-256 of the bytes, as 64 hex digits: refuses what arrived otherwise",
+        },
+    ],
+};
+
+impl Tool for UnversionedPut {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn writes(&self) -> bool {
+        true
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let name = UnversionedName::parse(input.required("name")?)?;
+        let hash = input.text("hash").map(sha3).transpose()?;
+        let files = Unversioned::of(call.run().checkout().repository());
+        let held = match files.find(&name) {
+            Ok(held) => Some(held).filter(|held| held.here),
+            Err(e) if e.kind() == Kind::NotFound => None,
+            Err(e) => return Err(e.into()),
+        };
+        let content = match (input.text("content"), hash) {
+            (Some(text), hash) => decoded(&name, text, hash.as_ref())?,
+            (None, Some(hash)) => again(&files, &name, &hash)?,
+            (None, None) => return Err(no_content("field `content` is missing (the bytes, as base64)")),
+        };
+        Unversioned::check_size(&name, content.len() as u64)?;
+        let is_held = held.as_ref().is_some_and(|held| held.hash.names(&content));
+        let remote = call.run().checkout().repository().remote()?.is_some();
+        if is_held && !remote {
+            return Err(Error::new(Kind::Unchanged, format!("`{name}` has exactly this content already"))
+                .hint("There is nothing to do; go on with the next task.")
+                .into());
+        }
+        let mut log = vec![Operation::reads("read_unversioned")];
+        log.extend((!is_held).then(|| Operation::changes("put_unversioned")));
+        log.extend(remote.then(|| Operation::changes("push")));
+        let mut known = json!({
+            "name": name.as_str(), "size": content.len(), "hash": Hash::of(&content), "created": held.is_none(),
+            "replaced": held.filter(|_| !is_held).map(|h| json!({"hash": h.hash, "size": h.size})),
+        });
+        if is_held {
+            known["note"] = "The file has this content already; only the push is made.".into();
+        }
+        Ok(Plan::change(log, known.clone(), move |permit| {
+            perform(call, permit, &Putting { files, name, content, is_held }, known)
+        }))
+    }
+}
+
+/// A file that may be put.
+struct Putting {
+    files: Unversioned,
+    name: UnversionedName,
+    content: Vec<u8>,
+    is_held: bool,
+}
+
+fn perform(
+    call: &Call<'_>,
+    permit: &Permit<'_>,
+    putting: &Putting,
+    mut result: Value,
+) -> Result<Value, Stop> {
+    let Putting { files, name, content, is_held } = putting;
+    if !is_held {
+        let put = files.put(name, content, call.user())?;
+        permit.did("put_unversioned");
+        result["time"] = put.time.into();
+    }
+    permit.end_turn();
+    let again = json!({"name": name.as_str(), "hash": Hash::of(content)});
+    let written = Written {
+        noun: "unversioned file",
+        done: "put",
+        name: format!("`{name}`"),
+        artifact: None,
+        tool: DECLARATION.name,
+        again: &again,
+    };
+    deliver(call, permit, &mut result, &written, &SyncOptions::push().with_unversioned())?;
+    unreplaced(&files.find(name)?, content).map_err(|e| Stop::from(e).reached(result.clone()))?;
+    Ok(result)
+}
+
+/// Of each unversioned file the newest wins everywhere, so the server's may have taken the place of this one.
+fn unreplaced(held: &UnversionedFile, content: &[u8]) -> Result<()> {
+    if held.hash.names(content) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Changed, format!("`{}` was replaced by a newer one, of {}", held.name, held.time))
+        .hint("Look at what is there now with ocx_unversioned_get, and put again what is still wanted."))
+}
+
+fn sha3(text: &str) -> Result<Hash> {
+    Hash::parse(text).ok().filter(Hash::is_sha3).ok_or_else(|| {
+        Error::new(Kind::Invalid, "field `hash` is no SHA3-256: it must be 64 lower-case hex digits")
+            .hint("Give the SHA3-256 of the bytes, or leave `hash` out.")
+    })
+}
+
+fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Vec<u8>, Stop> {
+    let content = STANDARD.decode(text).map_err(|e| {
+        Error::new(Kind::Invalid, format!("field `content` is not base64: {}", plainly(&e)))
+            .hint("Encode the bytes as standard base64 with padding, on one line (`base64 -w0 FILE`).")
+    })?;
+    match hash {
+        Some(hash) if !hash.names(&content) => {
+            let bytes = counted(content.len(), "byte");
+            let what = format!(
+                "the content for `{name}` is not what `hash` names: {bytes} arrived, with SHA3-256 {}",
+                Hash::of(&content)
+            );
+            Err(Error::new(Kind::Invalid, what)
+                .hint("Encode the whole file again, and give the SHA3-256 of exactly those bytes.")
+                .into())
+        }
+        _ => Ok(content),
+    }
+}
+
+/// What is held, where a call only sends it again.
+fn again(files: &Unversioned, name: &UnversionedName, hash: &Hash) -> Result<Vec<u8>, Stop> {
+    match files.get(name) {
+        Ok(content) if hash.names(&content) => Ok(content),
+        Ok(_) => Err(no_content(&format!("`{name}` is no longer what `hash` {} names", hash.short()))),
+        Err(e) if e.kind() == Kind::NotFound => {
+            Err(no_content(&format!("no unversioned file `{name}` is held")))
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn no_content(what: &str) -> Stop {
+    Error::new(Kind::Invalid, what).hint("Give the bytes in `content`, as base64.").into()
+}
+
+fn plainly(error: &base64::DecodeError) -> String {
+    match error {
+        base64::DecodeError::InvalidByte(at, byte) => {
+            format!("character {} is `{}`", at + 1, crate::name::shown(&[*byte]))
+        }
+        other => {
+            let text = other.to_string();
+            let mut letters = text.chars();
+            letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+        }
+    }
+}
