@@ -5,6 +5,7 @@
 //! ([`store`], [`artifact`], [`delta`], [`tree`]), and what is written goes through Fossil's own code in the engine.
 
 pub mod artifact;
+mod audit;
 mod author;
 pub mod bundle;
 mod cards;
@@ -28,6 +29,7 @@ mod unversioned;
 mod users;
 mod wiki;
 
+pub use audit::{Audits, Verdict};
 pub use bundle::Bundle;
 pub use check_in::{CheckIn, CheckedIn};
 pub use checkout::{Checkout, Happened, MergeHow, Updated, UpdatedFile};

@@ -140,6 +140,19 @@ impl Tags {
         self.put(vec![card(action, format!("sym-{tag}"), *check_in, value)], user)
     }
 
+    /// Sets several symbolic tags on a check-in by one control artifact, so that all or none of them is there.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add), but for tags that stand there already.
+    pub fn add_all(&self, check_in: &Hash, tags: &[(&TagName, &str)], user: &User) -> Result<Hash> {
+        self.repository.store().check_in(check_in)?;
+        let card = |(tag, value): &(&TagName, &str)| {
+            self.refuse_branch_name(tag)?;
+            Ok(card(TagAction::Add, format!("sym-{tag}"), *check_in, Some(value)))
+        };
+        self.put(tags.iter().map(card).collect::<Result<_>>()?, user)
+    }
+
     /// Cancels a symbolic tag on a check-in, and with it on the descendants that inherit it from there; gives the control
     /// artifact.
     ///

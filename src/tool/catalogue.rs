@@ -6,8 +6,8 @@ use super::input::Input;
 use super::plan::Plan;
 use super::session::Call;
 use super::{
-    context, edit, find, post, read, save, status, test, unversioned_get, unversioned_list, unversioned_put,
-    wiki_edit, wiki_read,
+    audit, context, edit, find, post, read, save, status, test, unversioned_get, unversioned_list,
+    unversioned_put, wiki_edit, wiki_read,
 };
 
 /// One tool: what it is, and what it would do.
@@ -28,7 +28,7 @@ pub trait Tool: Sync {
 }
 
 /// Every tool.
-pub static TOOLS: [&dyn Tool; 13] = [
+pub static TOOLS: [&dyn Tool; 14] = [
     &context::Context,
     &find::Find,
     &read::Read,
@@ -41,6 +41,7 @@ pub static TOOLS: [&dyn Tool; 13] = [
     &unversioned_get::UnversionedGet,
     &unversioned_put::UnversionedPut,
     &post::Post,
+    &audit::Audit,
     &status::Status,
 ];
 

@@ -20,6 +20,7 @@ pub mod session;
 pub mod suggest;
 mod watch;
 
+mod audit;
 mod context;
 mod edit;
 mod find;

@@ -88,13 +88,12 @@ fn perform(
     again: &Value,
     forum: &Forum,
 ) -> Result<Value, Stop> {
-    let post = match made {
-        Some(made) => made,
-        None => {
-            let made = forum.reply(&answered.hash, text, Markup::Markdown, call.user())?;
-            permit.did("post");
-            made
-        }
+    let post = if let Some(made) = made {
+        made
+    } else {
+        let made = forum.reply(&answered.hash, text, Markup::Markdown, call.user())?;
+        permit.did("post");
+        made
     };
     permit.end_turn();
     let mut result = told(&post);

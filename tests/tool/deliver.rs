@@ -114,3 +114,15 @@ fn a_reply_that_was_not_sent_is_sent_once_by_the_same_call() {
     assert_eq!(s.call("ocx_post", reply)["code"], "unchanged");
     assert_eq!(on_server(&s, "f"), 2);
 }
+
+#[test]
+fn a_verdict_that_was_not_sent_is_sent_once_by_the_same_call() {
+    let mut s = Served::new();
+    let checkin = s.call("ocx_context", json!({}))["result"]["parent"]["checkin"].clone();
+    let verdict = json!({"checkin": checkin, "verdict": "pass", "note": "fine"});
+    let (first, again) = stopped_then_again(&mut s, "ocx_audit", &verdict);
+    assert_eq!(first["result"]["artifact"], again["result"]["artifact"]);
+    let listed = s.server_side.fossil(&["tag", "list", checkin.as_str().expect("a hash")]);
+    assert!(listed.contains("audited-agent"), "{listed}");
+    assert_eq!(s.call("ocx_audit", verdict)["code"], "unchanged");
+}

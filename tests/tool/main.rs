@@ -3,6 +3,7 @@
 #[path = "../fixture/mod.rs"]
 mod fixture;
 
+mod audit;
 mod context;
 mod deliver;
 mod dry_run;

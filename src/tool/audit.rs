@@ -1,0 +1,148 @@
+//! `ocx_audit`: the caller's verdict on another's check-in, as tags on it; then to the server.
+
+use serde_json::{Value, json};
+
+use super::answer::{Operation, Stop};
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::deliver::{Written, deliver};
+use super::input::Input;
+use super::plan::{Permit, Plan};
+use super::session::Call;
+use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
+use crate::repo::{Audits, SyncOptions, Verdict};
+
+/// The tool.
+pub struct Audit;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_audit",
+    title: "Judge a check-in",
+    summary: "Give your verdict on a check-in that you had no part in: the tag `audited`, kept for each login, then the \
+              push. Read its changes first with ocx_read's `checkin`.",
+    needs: Capability::CheckIn,
+    hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
+    fields: &[
+        Field {
+            name: "checkin",
+            kind: FieldKind::Text { bytes_max: 64, empty: false },
+            required: true,
+            positional: true,
+            doc: "the full hash of the check-in, all 40 or 64 hex digits",
+        },
+        Field {
+            name: "verdict",
+            kind: FieldKind::Word(&["pass", "fail"]),
+            required: true,
+            positional: false,
+            doc: "whether it does what it says, and well",
+        },
+        Field {
+            name: "note",
+            kind: FieldKind::Text { bytes_max: 1_000, empty: false },
+            required: true,
+            positional: false,
+            doc: "why, in one line",
+        },
+    ],
+};
+
+impl Tool for Audit {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn writes(&self) -> bool {
+        true
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let check_in = full(call, input)?;
+        let verdict =
+            Verdict { pass: input.required("verdict")? == "pass", note: one_line(input.required("note")?)? };
+        let audits = Audits::of(call.run().checkout().repository());
+        let remote = call.run().checkout().repository().remote()?.is_some();
+        let made = match audits.check(&check_in, &verdict, call.user()) {
+            Ok(()) => None,
+            Err(e) if e.kind() == Kind::Unchanged && remote => {
+                let standing = audits.verdict(&check_in, call.user())?.map(|(_, artifact)| artifact);
+                match standing {
+                    Some(artifact) if call.store().is_unsent(&artifact)? => Some(artifact),
+                    _ => return Err(e.into()),
+                }
+            }
+            Err(e) => return Err(e.into()),
+        };
+        let known = json!({
+            "checkin": check_in, "verdict": input.required("verdict")?, "note": verdict.note,
+            "user": call.user().as_str(), "tags": ["audited", format!("audited-{}", call.user())],
+        });
+        let mut log = vec![Operation::reads("read_check_in")];
+        log.extend(made.is_none().then(|| Operation::changes("add_tag")));
+        log.extend(remote.then(|| Operation::changes("push")));
+        Ok(Plan::change(log, known.clone(), move |permit| {
+            let artifact = if let Some(artifact) = made {
+                artifact
+            } else {
+                let artifact = audits.give(&check_in, &verdict, call.user())?;
+                permit.did("add_tag");
+                artifact
+            };
+            send(call, permit, known, check_in, artifact, &input.again())
+        }))
+    }
+}
+
+fn send(
+    call: &Call<'_>,
+    permit: &Permit<'_>,
+    mut result: Value,
+    check_in: Hash,
+    artifact: Hash,
+    again: &Value,
+) -> Result<Value, Stop> {
+    permit.end_turn();
+    result["artifact"] = artifact.as_str().into();
+    let written = Written {
+        noun: "verdict",
+        done: "given",
+        name: format!("on check-in {}", check_in.short()),
+        artifact: Some(check_in),
+        tool: DECLARATION.name,
+        again,
+    };
+    deliver(call, permit, &mut result, &written, &SyncOptions::push())?;
+    Ok(result)
+}
+
+/// The check-in that a full hash names. Of a short one, the same call with the full one is the next; what else it may
+/// stand for is to be read first.
+fn full(call: &Call<'_>, input: &Input) -> Result<Hash, Stop> {
+    let text = input.required("checkin")?;
+    let hash = Hash::parse(text).map_err(|e| {
+        let hint = "Give the full hash of the check-in, all 40 or 64 lower-case hex digits.";
+        let stop = Stop::from(Error::new(Kind::Invalid, format!("field `checkin`: {e}")).hint(hint));
+        let Ok(meant) = call.store().resolve(text) else { return stop };
+        if !meant.as_str().starts_with(&text.to_ascii_lowercase()) {
+            return stop.next("ocx_read", json!({"checkin": meant}));
+        }
+        let mut again = input.again();
+        again["checkin"] = meant.as_str().into();
+        stop.next(DECLARATION.name, again)
+    })?;
+    call.store().check_in(&hash).map_err(|e| {
+        Stop::from(e.hint("Take the full hash from ocx_read's `checkin`; one that another clone made is here after ocx pull."))
+    })?;
+    Ok(hash)
+}
+
+/// The note as one line: its line breaks are read as spaces.
+fn one_line(text: &str) -> Result<String> {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.is_empty() || line.contains(char::is_control) {
+        return Err(Error::new(Kind::Invalid, "field `note` is blank or holds a control character")
+            .hint("Say in one line of text why."));
+    }
+    Ok(line)
+}
