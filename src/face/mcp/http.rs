@@ -1,6 +1,6 @@
 //! The same server over streamable HTTP: one path, one request a call, nothing kept between calls.
 //!
-//! Bodies go through the judge that reads lines, and answers come from the one [`Server`], so that a tool's answer
+//! Bodies go through the judge that reads lines, and answers come from the one server, so that a tool's answer
 //! has the same bytes as over standard input and output. A client cancels a call by closing the response.
 
 use std::convert::Infallible;
