@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::repository::Repository;
+use super::store::hash;
 use super::tags::Tags;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TagName, User};
@@ -89,6 +90,32 @@ impl Audits {
                  WHERE b.tagid=8 AND b.tagtype>0 AND type='ci' AND ?1 IN (user, euser)
                    AND (b.value=?2 OR (b.value GLOB 'agent/*' AND substr(b.value, -length(?3)-1)='-'||?3))";
             db.prepare_cached(sql)?.exists([user.as_str(), info.branch.as_str(), run])
+        })
+    }
+
+    /// The public check-ins that wait for the login's verdict, the newest first: those of runs that it took no part in,
+    /// without a verdict by it. A check-in that neither follows nor holds anything is none to judge.
+    ///
+    /// # Errors
+    /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`]; [`Kind::Invalid`] for a login whose name no tag can carry.
+    pub fn waiting(&self, user: &User) -> Result<Vec<Hash>> {
+        let own = own_tag(user)?;
+        self.repository.store().ask(|db| {
+            let sql = "WITH own(branch) AS (
+                   SELECT DISTINCT b.value FROM tagxref AS b JOIN event ON objid=b.rid
+                   WHERE b.tagid=8 AND b.tagtype>0 AND type='ci' AND ?1 IN (user, euser) AND b.value GLOB 'agent/*')
+                 SELECT uuid FROM event JOIN blob ON blob.rid=objid
+                 WHERE type='ci' AND ?1 IS NOT user AND ?1 IS NOT euser
+                   AND NOT EXISTS(SELECT 1 FROM private WHERE private.rid=objid)
+                   AND (EXISTS(SELECT 1 FROM plink WHERE cid=objid) OR EXISTS(SELECT 1 FROM mlink WHERE mid=objid))
+                   AND NOT EXISTS(SELECT 1 FROM tagxref AS v JOIN tag USING(tagid) JOIN event AS c ON c.objid=v.srcid
+                     WHERE v.rid=event.objid AND v.tagtype=1 AND tagname='sym-'||?2 AND ?1 IN (c.user, c.euser))
+                   AND NOT EXISTS(SELECT 1 FROM tagxref AS b, own WHERE b.rid=event.objid AND b.tagid=8 AND b.tagtype>0
+                     AND b.value GLOB 'agent/*' AND substr(b.value, -9)=substr(own.branch, -9))
+                 ORDER BY event.mtime DESC, objid DESC";
+            db.prepare_cached(sql)?
+                .query_map([user.as_str(), own.as_str()], |row| hash(row, 0))?
+                .collect()
         })
     }
 

@@ -6,7 +6,7 @@ use super::input::Input;
 use super::plan::Plan;
 use super::session::Call;
 use super::{
-    audit, context, edit, find, post, read, save, status, test, unversioned_get, unversioned_list,
+    audit, context, edit, find, post, queue, read, save, status, test, unversioned_get, unversioned_list,
     unversioned_put, wiki_edit, wiki_read,
 };
 
@@ -28,7 +28,7 @@ pub trait Tool: Sync {
 }
 
 /// Every tool.
-pub static TOOLS: [&dyn Tool; 14] = [
+pub static TOOLS: [&dyn Tool; 15] = [
     &context::Context,
     &find::Find,
     &read::Read,
@@ -42,6 +42,7 @@ pub static TOOLS: [&dyn Tool; 14] = [
     &unversioned_put::UnversionedPut,
     &post::Post,
     &audit::Audit,
+    &queue::Queue,
     &status::Status,
 ];
 

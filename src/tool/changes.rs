@@ -1,8 +1,10 @@
 //! What a check-in changed against its first parent, as a unified diff: for whoever judges it.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
+use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::name::{Hash, TreePath};
@@ -21,16 +23,44 @@ const DIFF_BYTES_MAX: usize = 8 << 20;
 /// # Errors
 /// Those of reading the repository.
 pub fn of(store: &Store, checkin: &Hash) -> Result<String> {
-    let after = store.files(checkin)?;
-    let before = match store.check_in(checkin)?.parents.first() {
-        Some(parent) => store.files(parent)?,
-        None => std::sync::Arc::default(),
-    };
+    let (before, after) = both(store, checkin)?;
     let mut diff = String::new();
     for path in changed(&before, &after) {
         one(store, path, before.get(path), after.get(path), &mut diff)?;
     }
     Ok(diff)
+}
+
+/// The files that a check-in changed against its first parent: of the first `max` the lines added and removed, how many
+/// there are, and whether `watched` is among them.
+///
+/// # Errors
+/// Those of reading the repository.
+pub fn counts(store: &Store, checkin: &Hash, max: usize, watched: &str) -> Result<(Vec<Value>, usize, bool)> {
+    let (before, after) = both(store, checkin)?;
+    let paths = changed(&before, &after);
+    let counted = paths.iter().take(max).map(|path| {
+        let (old, new) = (content(store, before.get(*path))?, content(store, after.get(*path))?);
+        let mut told = json!({"path": path.shown()});
+        if let (Some(old), Some(new)) = (old, new) {
+            let diff = Diff::compute(Algorithm::Histogram, &InternedInput::new(old.as_str(), new.as_str()));
+            told["added"] = diff.count_additions().into();
+            told["removed"] = diff.count_removals().into();
+        } else {
+            told["binary"] = true.into();
+        }
+        Ok(told)
+    });
+    Ok((counted.collect::<Result<_>>()?, paths.len(), paths.iter().any(|path| path.as_str() == watched)))
+}
+
+/// The files of a check-in's first parent, and its own.
+fn both(store: &Store, checkin: &Hash) -> Result<(Arc<Files>, Arc<Files>)> {
+    let before = match store.check_in(checkin)?.parents.first() {
+        Some(parent) => store.files(parent)?,
+        None => Arc::default(),
+    };
+    Ok((before, store.files(checkin)?))
 }
 
 fn changed<'a>(before: &'a Files, after: &'a Files) -> Vec<&'a TreePath> {

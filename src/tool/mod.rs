@@ -25,6 +25,7 @@ mod context;
 mod edit;
 mod find;
 mod post;
+mod queue;
 mod read;
 mod save;
 mod status;

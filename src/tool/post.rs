@@ -137,9 +137,9 @@ fn missing(error: Error) -> Stop {
     if error.kind() != Kind::NotFound {
         return error.into();
     }
-    Stop::from(error.hint(
-        "Take a post's full hash as it was given to you; a post that another clone made is here after ocx pull.",
-    ))
+    let hint = "Take a post's full hash from ocx_queue, or as it was given to you; a post that another clone made is here \
+                after ocx pull.";
+    Stop::from(error.hint(hint)).next("ocx_queue", json!({}))
 }
 
 fn told(post: &ForumPost) -> Value {

@@ -20,6 +20,7 @@ fn a_dry_run_of_every_tool_leaves_checkout_and_repository_byte_identical() {
         ("ocx_test", json!({"dry_run": true})),
         ("ocx_save", save),
         ("ocx_status", json!({"dry_run": true})),
+        ("ocx_queue", json!({"dry_run": true})),
     ];
     // Of files that are no longer fresh, a look could remember what it has seen.
     std::thread::sleep(std::time::Duration::from_millis(200));

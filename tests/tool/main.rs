@@ -10,6 +10,7 @@ mod dry_run;
 mod edit;
 mod find;
 mod post;
+mod queue;
 mod read;
 mod records;
 mod save;
