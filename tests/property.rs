@@ -168,6 +168,12 @@ fn commit_by_plain_fossil(place: &Place, before: &Model, model: &Model) -> bool 
         // `addremove` alone stumbles over a file that became a folder.
         let args: Vec<&str> = ["rm", "--soft"].into_iter().chain(gone.iter().map(String::as_str)).collect();
         place.fossil(&args);
+        // Of a folder that has taken a file's place, `rm` took what is in it.
+        let within = |path: &str| gone.iter().any(|g| argument(path).starts_with(&format!("{g}/")));
+        let swept: Vec<String> = model.keys().filter(|path| within(path)).map(|p| argument(p)).collect();
+        if !swept.is_empty() {
+            place.fossil(&["add"].into_iter().chain(swept.iter().map(String::as_str)).collect::<Vec<_>>());
+        }
     }
     place.fossil(&["addremove", "--dotfiles"]);
     let args = ["commit", "-m", "round", "--no-warnings", "--hash"];
@@ -231,6 +237,15 @@ fn check_rounds(rounds: &[Vec<Edit>]) {
 /// `PROPTEST_CASES`, or as many as take some 20 seconds.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(16)
+}
+
+#[test]
+fn a_file_moves_below_a_link_that_was_removed() {
+    use Edit::{Delete, Link, Move, Write};
+    let made = |path: &str| Write(path.into(), vec![]);
+    // Sorted, the files are `.dot`, `a`, `~`; after the removal `.dot`, `a`.
+    let first = vec![Link("~".into(), "a".into()), made(".dot"), made("a")];
+    check_rounds(&[first, vec![Delete(2), Move(1, "~/a".into())]]);
 }
 
 proptest! {

@@ -178,7 +178,7 @@ fn a_server_that_is_down_leaves_the_check_in_and_says_to_save_again() {
     s.stop();
     s.edit("a", "b");
     let answer = s.call("ocx_save", four("t"));
-    refused(&answer, "not_pushed", &["committed but not pushed", "127.0.0.1"], "save again");
+    refused(&answer, "not_pushed", &["committed but not pushed", "127.0.0.1"], "same call again");
     let again = led_on_twice(&s, &answer);
     assert_eq!(again["result"]["checkin"], answer["result"]["checkin"]);
     s.start();
@@ -189,7 +189,7 @@ fn a_server_that_is_down_leaves_the_check_in_and_says_to_save_again() {
 fn led_on_twice(s: &Served, answer: &Value) -> Value {
     let next = &answer["next_call"];
     let again = s.call(next["tool"].as_str().expect("a tool"), next["arguments"].clone());
-    refused(&again, "not_pushed", &["committed but not pushed"], "save again");
+    refused(&again, "not_pushed", &["committed but not pushed"], "same call again");
     again
 }
 
@@ -199,7 +199,7 @@ fn a_wrong_password_is_named_and_shown_nowhere() {
     s.server_side.fossil(&["user", "password", "agent", "another"]);
     s.edit("a", "b");
     let answer = s.call("ocx_save", four("t"));
-    refused(&answer, "not_pushed", &["committed but not pushed"], "save again");
+    refused(&answer, "not_pushed", &["committed but not pushed"], "same call again");
     assert_eq!(answer["result"]["push"]["outcome"], "login_failed", "{answer:#}");
     assert!(!answer.to_string().contains("s3cret"));
 }
@@ -263,7 +263,7 @@ fn a_login_that_may_not_write_on_the_server_is_named() {
     s.server_side.fossil(&["user", "capabilities", "agent", "go"]);
     s.edit("a", "b");
     let answer = s.call("ocx_save", four("t"));
-    refused(&answer, "not_pushed", &["committed but not pushed"], "save again");
+    refused(&answer, "not_pushed", &["committed but not pushed"], "same call again");
     assert_eq!(answer["result"]["push"]["outcome"], "denied", "{answer:#}");
     assert!(s.on_server().is_empty());
 }
