@@ -68,6 +68,12 @@ impl Input {
         self.fields.get(field).and_then(Value::as_u64)
     }
 
+    /// The number of a field as a place in a text or list, counted from 1; the first where it was not given.
+    #[must_use]
+    pub fn place(&self, field: &str) -> usize {
+        usize::try_from(self.number(field).unwrap_or(1)).unwrap_or(usize::MAX)
+    }
+
     /// Whether a flag is set.
     #[must_use]
     pub fn flag(&self, field: &str) -> bool {

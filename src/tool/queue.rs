@@ -49,7 +49,7 @@ impl Tool for Queue {
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
-        let from = usize::try_from(input.number("from").unwrap_or(1)).unwrap_or(usize::MAX);
+        let from = input.place("from");
         let waiting = Audits::of(call.run().checkout().repository()).waiting(call.user())?;
         let remote = call.run().checkout().repository().remote()?;
         let rest = waiting.iter().skip(from - 1).take(ENTRIES_MAX);

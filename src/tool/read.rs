@@ -60,7 +60,7 @@ impl Tool for Read {
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
-        let from = usize::try_from(input.number("from").unwrap_or(1)).unwrap_or(usize::MAX);
+        let from = input.place("from");
         match (input.text("path"), input.text("checkin")) {
             (Some(path), None) => in_checkout(call, path, from),
             (Some(path), Some(checkin)) => in_checkin(call, path, checkin, from),

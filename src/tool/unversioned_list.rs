@@ -39,7 +39,7 @@ impl Tool for UnversionedList {
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
-        let from = usize::try_from(input.number("from").unwrap_or(1)).unwrap_or(usize::MAX);
+        let from = input.place("from");
         let all = Unversioned::of(call.run().checkout().repository()).list()?;
         let shown: Vec<Value> = all
             .iter()

@@ -65,7 +65,7 @@ impl Tool for WikiRead {
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
         let wiki = Wiki::of(call.run().checkout().repository());
-        let from = usize::try_from(input.number("from").unwrap_or(1)).unwrap_or(usize::MAX);
+        let from = input.place("from");
         let (op, result) = match (input.text("page"), input.text("version")) {
             (Some(page), version) => ("read_wiki_page", page_of(&wiki, page, version, from)?),
             (None, None) => ("list_wiki_pages", pages(&wiki, from)?),

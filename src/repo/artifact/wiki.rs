@@ -26,7 +26,7 @@ impl WikiEdit {
     /// Reads the artifact.
     ///
     /// # Errors
-    /// `Corrupt` when it is no artifact, `Invalid` when it is one of another kind.
+    /// `Corrupt` when it is no artifact, or one of another kind.
     pub fn parse(content: &[u8]) -> Result<Self> {
         let cards = parse(content).map_err(|flaw| unlike("wiki page", flaw.why()))?;
         let (ArtifactKind::Wiki, Some(text)) = (cards.kind(), cards.text) else {
