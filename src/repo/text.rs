@@ -3,9 +3,11 @@
 //! A line ends at LF and nowhere else, in every tool and every count. Bytes are never translated:
 //! no line end, mark or character changes but what was asked for.
 
+mod meant;
 mod nearest;
 mod replace;
 
+pub use meant::{Meant, meant};
 pub use nearest::Nearest;
 pub use replace::{Miss, Replaced, replace_once};
 

@@ -61,10 +61,18 @@ fn is_break(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
+/// A part that begins with its own label, as the whole comment shows it, is the part after it.
+fn without_label<'a>(part: &str, line: &'a str) -> &'a str {
+    match line.split_once(':') {
+        Some((label, rest)) if label.trim_end().eq_ignore_ascii_case(part) => rest.trim_start(),
+        _ => line,
+    }
+}
+
 /// Line breaks, with the white space around them, become one space.
 fn one_line(part: &str, text: &str) -> Result<String> {
     let pieces: Vec<&str> = text.split(is_break).map(str::trim).filter(|p| !p.is_empty()).collect();
-    let line = pieces.join(" ");
+    let line = without_label(part, &pieces.join(" ")).to_owned();
     if line.is_empty() {
         return Err(Error::new(Kind::Invalid, format!("`{part}` is empty"))
             .hint(format!("Give `{part}` in one line.")));
@@ -108,6 +116,14 @@ mod tests {
     fn every_kind_of_line_break_is_read_as_one_space() {
         let comment = Comment::new("a\r\n\r\n  b\u{2028}c", "i", "e", "d").unwrap();
         assert_eq!(comment.title(), "a b c");
+    }
+
+    #[test]
+    fn a_label_that_is_given_too_stands_once() {
+        let comment = Comment::new("Title: t", "intent : i", "e: Expression: f", "Demonstrates:").map(|_| ());
+        assert!(comment.is_err(), "nothing but a label is empty");
+        let comment = Comment::new("Title: t", "intent : i", "e: Expression: f", "d").unwrap();
+        assert_eq!(comment.to_string(), "t\nIntent: i\nExpression: e: Expression: f\nDemonstrates: d");
     }
 
     #[test]

@@ -9,6 +9,9 @@ use crate::error::{Error, Kind};
 /// The longest `stopped` or `next_step`, in bytes; a server's own words can be longer.
 const LINE_BYTES_MAX: usize = 1_500;
 
+/// The largest input, in bytes of JSON, that a refusal repeats in a call that helps.
+const CALL_BYTES_MAX: usize = 8_000;
+
 /// One operation that a tool performed, or in a dry run would perform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
@@ -69,8 +72,17 @@ struct Stopped {
 impl Stop {
     /// Adds the whole call that helps.
     #[must_use]
-    pub fn next(mut self, tool: &'static str, arguments: Value) -> Self {
-        self.0.next_call = Some(NextCall::new(tool, arguments));
+    pub fn next(self, tool: &'static str, arguments: Value) -> Self {
+        self.or_next(Some(NextCall::new(tool, arguments)))
+    }
+
+    /// Adds the whole call that helps, where one is known that is short enough to repeat.
+    #[must_use]
+    pub fn or_next(mut self, call: Option<NextCall>) -> Self {
+        let short = |call: &NextCall| call.arguments.to_string().len() <= CALL_BYTES_MAX;
+        if let Some(call) = call.filter(short) {
+            self.0.next_call = Some(call);
+        }
         self
     }
 

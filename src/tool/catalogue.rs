@@ -1,6 +1,8 @@
 //! The table of tools, in the order in which clients list them. Every way in is a reader of it.
 
-use super::answer::Stop;
+use serde_json::{Map, Value};
+
+use super::answer::{NextCall, Stop};
 use super::declare::Declaration;
 use super::input::Input;
 use super::plan::Plan;
@@ -18,6 +20,11 @@ pub trait Tool: Sync {
     /// Whether it writes in the checkout, so that only one of its kind may be at work there.
     fn writes(&self) -> bool {
         false
+    }
+
+    /// The call that was probably meant by input of these fields, which stand under their real names.
+    fn meant(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
+        NextCall::new(self.declaration().name, Value::Object(fields))
     }
 
     /// Reads and checks, and says what would be done.

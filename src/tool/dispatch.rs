@@ -2,15 +2,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::answer::{Answer, Operation, Stop};
 use super::catalogue::{self, Tool};
 use super::input::Input;
 use super::plan::Permit;
 use super::session::{Call, Session};
-use super::suggest;
 use super::watch::Watch;
+use super::{meant, suggest};
 use crate::error::{Error, Kind};
 
 /// Calls a tool by name and answers, whatever happens.
@@ -18,7 +18,7 @@ use crate::error::{Error, Kind};
 pub fn call(session: &Session, name: &str, input: Value, watch: &Watch) -> Answer {
     let dry_run = input.get("dry_run") == Some(&Value::Bool(true));
     let Some(tool) = catalogue::find(name) else {
-        return unknown(name, dry_run);
+        return unknown(name, &input, dry_run);
     };
     let name = tool.declaration().name;
     let (log, outcome) =
@@ -34,7 +34,7 @@ pub fn call(session: &Session, name: &str, input: Value, watch: &Watch) -> Answe
 
 fn run(
     session: &Session,
-    tool: &dyn Tool,
+    tool: &'static dyn Tool,
     input: Value,
     watch: &Watch,
 ) -> (Vec<Operation>, Result<Value, Stop>) {
@@ -46,9 +46,12 @@ fn run(
 
 type Logged = (Vec<Operation>, Result<Value, Stop>);
 
-fn steps(session: &Session, tool: &dyn Tool, input: Value, watch: &Watch) -> Result<Logged, Stop> {
+fn steps(session: &Session, tool: &'static dyn Tool, input: Value, watch: &Watch) -> Result<Logged, Stop> {
     let declaration = tool.declaration();
-    let input = Input::check(declaration, input)?;
+    if let Err(error) = Input::fits(declaration, &input) {
+        return Err(Stop::from(error).or_next(meant::call(session, tool, &input, watch)));
+    }
+    let input = Input::of(input);
     let call = Call::open(session, declaration, watch)?;
     if input.flag("dry_run") {
         let (log, known) = tool.plan(&call, &input)?.told();
@@ -66,20 +69,17 @@ fn perform(tool: &dyn Tool, call: &Call<'_>, input: &Input) -> Result<Logged, St
     Ok(plan.perform(&Permit::new(turn)))
 }
 
-fn unknown(name: &str, dry_run: bool) -> Answer {
+fn unknown(name: &str, input: &Value, dry_run: bool) -> Answer {
     let shown: String = name.chars().take(60).collect();
     let names = catalogue::TOOLS.iter().map(|t| t.declaration().name);
-    let (words, meant) = match suggest::nearest(name, names.clone()) {
+    let (words, meant) = match suggest::tool(name, &names) {
         Some(meant) => (format!("no tool `{shown}`; did you mean `{meant}`?"), Some(meant)),
         None => (format!("no tool `{shown}`"), None),
     };
     let all: Vec<&str> = names.collect();
     let error = Error::new(Kind::NotFound, words).hint(format!("The tools are {}.", all.join(", ")));
-    let mut stop = Stop::from(error);
-    if meant == Some("ocx_context") {
-        stop = stop.next("ocx_context", json!({}));
-    }
-    Answer::refused(&shown, dry_run, Vec::new(), &stop)
+    let next = meant.and_then(catalogue::find).and_then(|t| meant::named(t.declaration(), input));
+    Answer::refused(&shown, dry_run, Vec::new(), &Stop::from(error).or_next(next))
 }
 
 /// A next call that its own tool would refuse helps nobody.

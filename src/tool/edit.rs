@@ -7,13 +7,13 @@ use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
 use super::input::Input;
 use super::plan::Plan;
-use super::read::as_text;
+use super::read::{FILE_BYTES_MAX, as_text};
 use super::replacement;
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
 use crate::repo::artifact::looks_like_artifact;
-use crate::repo::text::Replaced;
+use crate::repo::text::{Replaced, replace_once};
 use crate::run::{DECLARED_FILE, Declared};
 
 /// The tool.
@@ -67,14 +67,30 @@ impl Tool for Edit {
         true
     }
 
+    /// Without `old` a file that is not there is to be made; one that is there has to be read first.
+    fn meant(&self, call: &Call<'_>, mut fields: Map<String, Value>) -> NextCall {
+        let path = fields.get("path").and_then(Value::as_str).and_then(|p| TreePath::parse(p).ok());
+        if let Some(path) = path.filter(|_| !fields.contains_key("old")) {
+            if call.read_if_there(&path).is_ok_and(|content| content.is_some()) {
+                return NextCall::new("ocx_read", json!({"path": path.as_str()}));
+            }
+            fields.insert("old".into(), "".into());
+        }
+        NextCall::new(DECLARATION.name, Value::Object(fields))
+    }
+
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
-        let (old, new) = (input.required("old")?, input.required("new")?);
-        let path = path(call, input.required("path")?)?;
-        let before = if old.is_empty() { call.read_if_there(&path)? } else { Some(call.read_file(&path)?) };
+        let old = input.required("old")?;
+        let path = call.path(input, old.is_empty(), |text| path(call, text))?;
+        let before = if old.is_empty() {
+            call.read_if_there(&path)?
+        } else {
+            Some(call.read_file(&path, &|meant| elsewhere(call, input, meant))?)
+        };
         unchanged_since(&path, before.as_deref(), input.text("file_hash"))?;
         let content = before.as_deref().unwrap_or_default();
         as_text(&path, content)?;
-        let replaced = replaced(&path, content, old, new)?;
+        let replaced = replaced(&path, content, input)?;
         let mut notes = notes(&path, &replaced);
         notes.extend(ignored(call, &path)?);
         let result = result(&path, &replaced, before.is_none(), &notes)?;
@@ -93,11 +109,22 @@ impl Tool for Edit {
 }
 
 /// A path that a new file may have, or that a tracked one has had from of old.
-fn path(call: &Call<'_>, text: &str) -> Result<TreePath, Stop> {
+fn path(call: &Call<'_>, text: &str) -> Result<TreePath> {
     TreePath::parse(text).or_else(|refused| {
         let stored = TreePath::parse_stored(text)?;
-        if call.tracked()?.contains_key(&stored) { Ok(stored) } else { Err(refused.into()) }
+        if call.tracked()?.contains_key(&stored) { Ok(stored) } else { Err(refused) }
     })
+}
+
+/// The call for a file of another path than the one given: the same edit where it can be made there, else to read it.
+fn elsewhere(call: &Call<'_>, input: &Input, meant: &TreePath) -> NextCall {
+    let content = call.tree().read(meant, FILE_BYTES_MAX).unwrap_or_default();
+    let text = |field| input.text(field).unwrap_or_default().as_bytes();
+    if replace_once(&content, text("old"), text("new")).is_ok() {
+        call.again(input.with("path", meant.as_str()))
+    } else {
+        NextCall::new("ocx_read", json!({"path": meant.as_str()}))
+    }
 }
 
 /// Refuses when the caller has seen another content than there is.
@@ -113,9 +140,9 @@ fn unchanged_since(path: &TreePath, before: Option<&[u8]>, seen: Option<&str>) -
     Err(if before.is_some() { stop.next("ocx_read", json!({"path": path.as_str()})) } else { stop })
 }
 
-fn replaced(path: &TreePath, content: &[u8], old: &str, new: &str) -> Result<Replaced, Stop> {
+fn replaced(path: &TreePath, content: &[u8], input: &Input) -> Result<Replaced, Stop> {
     let read = NextCall::new("ocx_read", json!({"path": path.as_str()}));
-    let replaced = replacement::replaced(&path.shown(), content, (old, new), read)?;
+    let replaced = replacement::replaced(&path.shown(), content, (DECLARATION.name, input), read)?;
     if looks_like_artifact(&replaced.content) {
         let what = format!("`{}` would be read as a Fossil artifact, not as a file", path.shown());
         return Err(Error::new(Kind::Refused, what)

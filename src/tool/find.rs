@@ -9,7 +9,7 @@ use super::input::Input;
 use super::page::json_bytes;
 use super::plan::Plan;
 use super::session::Call;
-use crate::error::Result;
+use crate::error::{Error, Kind};
 use crate::name::TreePath;
 use crate::repo::tree::Hit;
 
@@ -57,9 +57,9 @@ impl Tool for Find {
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
         let wanted = input.required("text")?;
-        let under =
-            input.text("path").map(|p| TreePath::parse_stored(p.trim_end_matches('/'))).transpose()?;
-        let found = call.find(wanted.as_bytes(), under.as_ref(), LINES_MAX)?;
+        let under = input.text("path").map(|_| under(call, input)).transpose()?;
+        let found =
+            call.find(wanted.as_bytes(), under.as_ref(), LINES_MAX).map_err(|e| not_there(call, input, e))?;
         let matches = shown(&found.hits);
         let mut result = json!({"shown": matches.len(), "of": found.total, "matches": matches});
         if found.more {
@@ -76,6 +76,19 @@ impl Tool for Find {
         }
         Ok(Plan::looked(vec![Operation::reads("find_text")], result))
     }
+}
+
+/// The file or folder to search. For the checkout's top, which others call `.` or `/`, the path is left out.
+fn under(call: &Call<'_>, input: &Input) -> Result<TreePath, Stop> {
+    let top = input.required("path")?.trim_matches(['.', '/']).is_empty();
+    call.path(input, true, |text| TreePath::parse_stored(text.trim_end_matches('/')))
+        .map_err(|stop| stop.or_next(top.then(|| call.again(input.without("path")))))
+}
+
+/// Where the path is not there, the next call looks everywhere.
+fn not_there(call: &Call<'_>, input: &Input, error: Error) -> Stop {
+    let everywhere = (error.kind() == Kind::NotFound).then(|| call.again(input.without("path")));
+    Stop::from(error).or_next(everywhere)
 }
 
 const NOTHING: &str =

@@ -21,21 +21,32 @@ impl Input {
     /// # Errors
     /// `Invalid` or `TooLarge`, naming each field that does not fit and, where it is clear, the one meant.
     pub fn check(tool: &Declaration, given: Value) -> Result<Self> {
-        let fields = match given {
-            Value::Object(fields) => fields,
-            Value::Null => Map::new(),
+        Self::fits(tool, &given)?;
+        Ok(Self::of(given))
+    }
+
+    /// Input that is known to [fit](Self::fits).
+    pub(super) fn of(given: Value) -> Self {
+        match given {
+            Value::Object(fields) => Self { fields },
+            _ => Self { fields: Map::new() },
+        }
+    }
+
+    /// Refuses what does not fit the declaration of `tool`.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn fits(tool: &Declaration, given: &Value) -> Result<()> {
+        let problems = match given {
+            Value::Object(fields) => problems(tool, fields),
+            Value::Null => problems(tool, &Map::new()),
             other => {
-                return Err(Error::new(
-                    Kind::Invalid,
-                    format!("the input of `{}` must be an object, not {}", tool.name, type_of(&other)),
-                )
-                .hint(signature(tool)));
+                let what = format!("the input of `{}` must be an object, not {}", tool.name, type_of(other));
+                return Err(Error::new(Kind::Invalid, what).hint(signature(tool)));
             }
         };
-        let problems = problems(tool, &fields);
-        let Some(first) = problems.first() else {
-            return Ok(Self { fields });
-        };
+        let Some(first) = problems.first() else { return Ok(()) };
         let kind = first.kind;
         let words: Vec<&str> = problems.iter().take(PROBLEMS_MAX).map(|p| p.words.as_str()).collect();
         Err(Error::new(kind, words.join("; ")).hint(signature(tool)))
@@ -44,7 +55,21 @@ impl Input {
     /// The input of the same call again, for real.
     #[must_use]
     pub fn again(&self) -> Value {
-        let fields = self.fields.iter().filter(|(name, _)| *name != DRY_RUN.name);
+        self.without(DRY_RUN.name)
+    }
+
+    /// The same input with another value in one field.
+    #[must_use]
+    pub fn with(&self, field: &str, value: impl Into<Value>) -> Value {
+        let mut fields = self.fields.clone();
+        fields.insert(field.to_owned(), value.into());
+        Value::Object(fields)
+    }
+
+    /// The same input without a field.
+    #[must_use]
+    pub fn without(&self, field: &str) -> Value {
+        let fields = self.fields.iter().filter(|(name, _)| *name != field);
         Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
@@ -105,10 +130,10 @@ fn problems(tool: &Declaration, given: &Map<String, Value>) -> Vec<Problem> {
 }
 
 fn unknown(tool: &Declaration, given: &Map<String, Value>, name: &str) -> Problem {
-    let free = tool.fields().map(|f| f.name).filter(|f| !given.contains_key(*f));
+    let free = tool.fields().filter(|f| !given.contains_key(f.name));
     let shown: String = name.chars().take(60).collect();
-    invalid(match suggest::nearest(name, free) {
-        Some(meant) => format!("`{}` has no field `{shown}`; did you mean `{meant}`?", tool.name),
+    invalid(match suggest::field(name, free) {
+        Some(meant) => format!("`{}` has no field `{shown}`; did you mean `{}`?", tool.name, meant.name),
         None => format!("`{}` has no field `{shown}`", tool.name),
     })
 }

@@ -12,6 +12,7 @@ mod deliver;
 mod dispatch;
 mod facts;
 pub mod input;
+pub mod meant;
 mod page;
 pub mod plan;
 mod replacement;

@@ -53,7 +53,7 @@ impl Tool for Post {
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
         let (to, text) = (input.required("to")?, input.required("text")?);
         let forum = Forum::of(call.run().checkout().repository());
-        let answered = forum.post(&full(to)?).map_err(missing)?;
+        let answered = forum.post(&full(call, input, to)?).map_err(missing)?;
         forum.check_reply(&answered, text, call.user())?;
         let remote = call.run().checkout().repository().remote()?.is_some();
         let made = made_before(call, &forum, &answered, text)?;
@@ -126,10 +126,13 @@ fn made_before(
     Ok(forum.thread(&answered.thread)?.into_iter().find(is_it))
 }
 
-fn full(text: &str) -> Result<Hash> {
+/// The post that a full hash names; of a short one, the same call with the full one is the next.
+fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Stop> {
     Hash::parse(text).map_err(|e| {
-        Error::new(Kind::Invalid, format!("field `to`: {e}"))
-            .hint("Give the full hash of the post, all 40 or 64 lower-case hex digits.")
+        let error = Error::new(Kind::Invalid, format!("field `to`: {e}"))
+            .hint("Give the full hash of the post, all 40 or 64 lower-case hex digits.");
+        let meant = call.store().resolve_artifact(text).ok();
+        Stop::from(error).or_next(meant.map(|hash| call.again(input.with("to", hash.as_str()))))
     })
 }
 

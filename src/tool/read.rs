@@ -2,16 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{NextCall, Operation, Stop};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
 use super::input::Input;
 use super::page::{self, Page};
 use super::plan::Plan;
 use super::session::Call;
+use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
-use crate::repo::text;
+use crate::repo::{Tags, text};
 
 /// The largest file that is read as text, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -62,9 +63,9 @@ impl Tool for Read {
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
         let from = input.place("from");
         match (input.text("path"), input.text("checkin")) {
-            (Some(path), None) => in_checkout(call, path, from),
-            (Some(path), Some(checkin)) => in_checkin(call, path, checkin, from),
-            (None, Some(checkin)) => changes(call, checkin, from),
+            (Some(_), None) => in_checkout(call, input, from),
+            (Some(_), Some(checkin)) => in_checkin(call, input, checkin, from),
+            (None, Some(checkin)) => changes(call, input, checkin, from),
             (None, None) => Err(Error::new(Kind::Invalid, "field `path` is missing (the file to read)")
                 .hint("Give `path`; ocx_find looks for text in all files.")
                 .into()),
@@ -72,9 +73,9 @@ impl Tool for Read {
     }
 }
 
-fn in_checkout<'a>(call: &Call<'_>, path: &str, from: usize) -> Result<Plan<'a>, Stop> {
-    let path = TreePath::parse_stored(path)?;
-    let content = call.read_file(&path)?;
+fn in_checkout<'a>(call: &Call<'_>, input: &Input, from: usize) -> Result<Plan<'a>, Stop> {
+    let path = call.path(input, false, TreePath::parse_stored)?;
+    let content = call.read_file(&path, &|meant| call.again(input.with("path", meant.as_str())))?;
     let mut result = Map::new();
     result.insert("path".into(), path.as_str().into());
     result.insert("file_hash".into(), Hash::of(&content).as_str().into());
@@ -83,14 +84,15 @@ fn in_checkout<'a>(call: &Call<'_>, path: &str, from: usize) -> Result<Plan<'a>,
     Ok(Plan::looked(vec![Operation::reads("read_file")], Value::Object(result)))
 }
 
-fn in_checkin<'a>(call: &Call<'_>, path: &str, checkin: &str, from: usize) -> Result<Plan<'a>, Stop> {
-    let path = TreePath::parse_stored(path)?;
+fn in_checkin<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Stop> {
+    let path = call.path(input, false, TreePath::parse_stored)?;
     let store = call.store();
-    let hash = store.resolve(checkin)?;
+    let hash = resolved(call, input, checkin)?;
     let files = store.files(&hash)?;
     let Some(file) = files.get(&path) else {
         let what = format!("check-in {} holds no file `{}`", hash.short(), path.shown());
-        return Err(not_there(Error::new(Kind::NotFound, what), &path, &files.keys(), Some(checkin)));
+        let offer = |meant: &TreePath| call.again(input.with("path", meant.as_str()));
+        return Err(not_there(Error::new(Kind::NotFound, what), &path, &files.keys(), &offer));
     };
     let content = store.content_within(&file.hash, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX))?;
     let mut result = Map::new();
@@ -102,9 +104,22 @@ fn in_checkin<'a>(call: &Call<'_>, path: &str, checkin: &str, from: usize) -> Re
     Ok(Plan::looked(vec![Operation::reads("read_check_in")], Value::Object(result)))
 }
 
-fn changes<'a>(call: &Call<'_>, checkin: &str, from: usize) -> Result<Plan<'a>, Stop> {
+/// The check-in of that name; one that is not there comes with the same call of the nearest branch or tag.
+fn resolved(call: &Call<'_>, input: &Input, checkin: &str) -> Result<Hash, Stop> {
+    call.store().resolve(checkin).map_err(|error| {
+        let tags = Tags::of(call.run().checkout().repository());
+        let branches = tags.branches().unwrap_or_default();
+        let branches = branches.iter().map(|branch| branch.name.as_str());
+        let names = tags.names().unwrap_or_default();
+        let meant = suggest::nearest(checkin, branches.chain(names.iter().map(String::as_str)));
+        let meant = meant.filter(|_| error.kind() == Kind::NotFound);
+        Stop::from(error).or_next(meant.map(|name| call.again(input.with("checkin", name))))
+    })
+}
+
+fn changes<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Stop> {
     let store = call.store();
-    let hash = store.resolve(checkin)?;
+    let hash = resolved(call, input, checkin)?;
     let info = store.check_in(&hash)?;
     let diff = super::changes::of(store, &hash)?;
     let page = paged(&diff, from, &json!({"checkin": checkin}))?;
@@ -144,28 +159,22 @@ pub(super) fn as_text<'a>(path: &TreePath, content: &'a [u8]) -> Result<&'a str>
     })
 }
 
-/// The refusal of a path that is not there, with the nearest one that is.
+/// The refusal of a path that is not there, with the call that `offer` makes of the nearest one that is.
 pub(super) fn not_there<'a>(
     error: Error,
     path: &TreePath,
     there: &(impl Iterator<Item = &'a TreePath> + Clone),
-    checkin: Option<&str>,
+    offer: &dyn Fn(&TreePath) -> NextCall,
 ) -> Stop {
     let same_name = || there.clone().find(|p| p.file_name() == path.file_name());
-    let near = || super::suggest::nearest(path.as_str(), there.clone().map(TreePath::as_str));
-    let Some(meant) = same_name().map(TreePath::as_str).or_else(near) else {
+    let near = || suggest::nearest(path.as_str(), there.clone().map(TreePath::as_str));
+    let near = || near().and_then(|name| there.clone().find(|p| p.as_str() == name));
+    let Some(meant) = same_name().or_else(near) else {
         let text = path.file_name();
         let plain = !text.chars().any(char::is_control);
         let stop = Stop::from(error);
         return if plain { stop.next("ocx_find", json!({"text": text})) } else { stop };
     };
-    let hint = format!(
-        "Did you mean `{}`? ocx_find looks for text in all files.",
-        crate::name::shown(meant.as_bytes())
-    );
-    let mut arguments = json!({"path": meant});
-    if let Some(checkin) = checkin {
-        arguments["checkin"] = checkin.into();
-    }
-    Stop::from(error.hint(hint)).next(DECLARATION.name, arguments)
+    let hint = format!("Did you mean `{}`? ocx_find looks for text in all files.", meant.shown());
+    Stop::from(error.hint(hint)).or_next(Some(offer(meant)))
 }

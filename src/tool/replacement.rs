@@ -4,9 +4,10 @@ use serde_json::{Map, Value};
 
 use super::answer::{NextCall, Stop};
 use super::declare::FieldKind;
+use super::input::Input;
 use super::page::{LINES_MAX, Page};
 use crate::error::{Error, Kind, Result};
-use crate::repo::text::{Replaced, replace_once};
+use crate::repo::text::{Replaced, as_text, meant, replace_once};
 
 /// `old` and `new`: text, which may be empty.
 pub(super) const TEXT: FieldKind = FieldKind::Text { bytes_max: 1 << 20, empty: true };
@@ -18,25 +19,37 @@ pub(super) const OLD: &str =
 /// What `new` is.
 pub(super) const NEW: &str = "the text to stand there instead";
 
-/// Replaces the one place where `old` stands in the text that is shown as `name`; `read` reads that.
+/// Replaces the one place where the input's `old` stands in the text that is shown as `name`. A miss comes with the same
+/// call put right, where that can be told, else with `read`, which reads the text.
 pub(super) fn replaced(
     name: &str,
     content: &[u8],
-    (old, new): (&str, &str),
+    (tool, input): (&'static str, &Input),
     read: NextCall,
 ) -> Result<Replaced, Stop> {
+    let (old, new) = (input.required("old")?, input.required("new")?);
     if old == new {
         return Err(Error::new(Kind::Unchanged, "`old` and `new` are the same")
             .hint("Give in `new` what is to differ.")
             .into());
     }
     replace_once(content, old.as_bytes(), new.as_bytes()).map_err(|miss| {
+        let meant =
+            as_text(content).filter(|_| miss.matches.is_empty()).and_then(|text| meant(text, old, new));
+        if let Some(meant) = meant {
+            let mut arguments = input.with("old", meant.old);
+            arguments["new"] = meant.new.into();
+            return Stop::from(miss.into_error(name).hint(PUT_RIGHT)).next(tool, arguments);
+        }
         let line = miss.nearest.as_ref().map(|n| n.line).or(miss.matches.first().copied()).unwrap_or(1);
         let mut arguments = read.arguments;
         arguments["from"] = line.saturating_sub(5).max(1).into();
         Stop::from(miss.into_error(name)).next(read.tool, arguments)
     })
 }
+
+const PUT_RIGHT: &str = "The call in next_call has `old` as it stands there, and `new` to match; make it if that is meant, else read \
+                         the lines again and copy old exactly.";
 
 /// What was done that was not spelled out; `whole` is what the text is called.
 pub(super) fn notes(replaced: &Replaced, whole: &str) -> Vec<String> {

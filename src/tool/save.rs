@@ -1,8 +1,8 @@
 //! `ocx_save`: every change as one check-in on the working branch, then to the server.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{NextCall, Operation, Stop};
 use super::catalogue::Tool;
 use super::context::changed;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
@@ -50,6 +50,24 @@ impl Tool for Save {
 
     fn writes(&self) -> bool {
         true
+    }
+
+    /// A whole comment in `title` is its four parts.
+    fn meant(&self, _call: &Call<'_>, mut fields: Map<String, Value>) -> NextCall {
+        let whole = fields.get("title").and_then(Value::as_str).unwrap_or_default().to_owned();
+        for line in whole.lines() {
+            let part = line.split_once(':').and_then(|(label, _)| {
+                DECLARATION.fields.iter().find(|f| f.name.eq_ignore_ascii_case(label))
+            });
+            match part {
+                Some(part) if !fields.contains_key(part.name) => {
+                    fields.insert(part.name.into(), line.into());
+                    fields.insert("title".into(), whole.lines().next().unwrap_or_default().into());
+                }
+                _ => {}
+            }
+        }
+        NextCall::new(DECLARATION.name, Value::Object(fields))
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::answer::Stop;
+use super::answer::{NextCall, Stop};
 use super::declare::Declaration;
+use super::input::Input;
+use super::meant;
 use super::read::{FILE_BYTES_MAX, not_there};
 use super::watch::Watch;
 use crate::error::{Error, Kind, Result};
@@ -87,6 +89,7 @@ impl Session {
 /// One call: where it acts, as whom, and what watches it.
 pub struct Call<'a> {
     session: &'a Session,
+    tool: &'static str,
     run: Arc<Run>,
     user: User,
     watch: &'a Watch,
@@ -94,10 +97,10 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// Opens the checkout and checks that its user may call the tool.
-    pub(super) fn open(session: &'a Session, tool: &Declaration, watch: &'a Watch) -> Result<Self> {
+    pub(super) fn open(session: &'a Session, tool: &'static Declaration, watch: &'a Watch) -> Result<Self> {
         let run = session.run()?;
         let user = run.checkout().user()?;
-        let call = Self { session, run, user, watch };
+        let call = Self { session, tool: tool.name, run, user, watch };
         call.require(tool.needs.letters(), tool.name)?;
         Ok(call)
     }
@@ -162,13 +165,40 @@ impl<'a> Call<'a> {
         self.watch
     }
 
+    /// The same call with another input.
+    pub(super) fn again(&self, input: Value) -> NextCall {
+        NextCall::new(self.tool, input)
+    }
+
+    /// The path that the input names, as `parse` takes it. What it does not take comes with the same call of the file
+    /// that was probably meant; with `may_be_new` that need not be there.
+    ///
+    /// # Errors
+    /// Those of `parse`.
+    pub(super) fn path(
+        &self,
+        input: &Input,
+        may_be_new: bool,
+        parse: impl Fn(&str) -> Result<TreePath>,
+    ) -> Result<TreePath, Stop> {
+        let text = input.required("path")?;
+        parse(text).map_err(|error| {
+            let meant = meant::path(self, text, may_be_new).filter(|path| parse(path.as_str()).is_ok());
+            Stop::from(error).or_next(meant.map(|path| self.again(input.with("path", path.as_str()))))
+        })
+    }
+
     /// The content of a file of the checkout.
     ///
     /// # Errors
-    /// As [`Tree::read`]; a path that is not there comes with the nearest one that is.
-    pub fn read_file(&self, path: &TreePath) -> Result<Vec<u8>, Stop> {
+    /// As [`Tree::read`]; a path that is not there comes with the call that `offer` makes of the nearest one that is.
+    pub(super) fn read_file(
+        &self,
+        path: &TreePath,
+        offer: &dyn Fn(&TreePath) -> NextCall,
+    ) -> Result<Vec<u8>, Stop> {
         self.tree().read(path, FILE_BYTES_MAX).map_err(|e| match (e.kind(), self.tracked()) {
-            (Kind::NotFound, Ok(files)) => not_there(e, path, &files.keys(), None),
+            (Kind::NotFound, Ok(files)) => not_there(e, path, &files.keys(), offer),
             (Kind::Invalid, Ok(files)) => match entries(files.keys(), Some(path)) {
                 none if none.is_empty() => Stop::from(e),
                 some => Stop::from(e.hint("Name a file; the folder's entries are in `result`."))

@@ -1,5 +1,7 @@
 //! The name that was probably meant: for unknown tools, fields, tests and paths.
 
+use super::declare::Field;
+
 /// The candidate nearest to `given`, where one is near enough to be worth naming.
 ///
 /// ```
@@ -15,6 +17,58 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .filter_map(|c| Some((distance_within(&given, &plain(c))?, c)))
         .min_by_key(|&(d, _)| d)
         .map(|(_, c)| c)
+}
+
+/// The field that `given` probably names, by its own name or by what other programs call it.
+pub(super) fn field<'a>(given: &str, fields: impl Iterator<Item = &'a Field>) -> Option<&'a Field> {
+    let fields: Vec<&Field> = fields.collect();
+    let named = |name: &str| fields.iter().copied().find(|f| f.name == name);
+    let elsewhere = || called(given, &FIELDS_ELSEWHERE).find_map(named);
+    named(given).or_else(elsewhere).or_else(|| named(nearest(given, fields.iter().map(|f| f.name))?))
+}
+
+/// The tool that `given` probably names, by its own name or by what other programs call it.
+pub(super) fn tool<'a>(given: &str, tools: &(impl Iterator<Item = &'a str> + Clone)) -> Option<&'a str> {
+    let bare = |name: &'a str| name.trim_start_matches("ocx_");
+    let named = |name: &str| tools.clone().find(|tool| bare(tool) == name);
+    let own = given.rsplit([':', '/', '.']).next().unwrap_or(given).to_lowercase();
+    let own =
+        ["mcp__ocx__", "ocx_", "ocx-"].iter().fold(&own[..], |own, prefix| own.trim_start_matches(prefix));
+    let elsewhere = || called(own, &TOOLS_ELSEWHERE).find_map(named);
+    named(own).or_else(elsewhere).or_else(|| named(nearest(own, tools.clone().map(bare))?))
+}
+
+/// What other programs call a field, after the name that it has here.
+const FIELDS_ELSEWHERE: [(&str, &[&str]); 13] = [
+    ("path", &["file", "filename", "target", "uri", "folder", "directory", "dir"]),
+    ("text", &["query", "pattern", "search", "string", "regex", "content", "message", "body"]),
+    ("old", &["search", "find", "before", "original"]),
+    ("new", &["replace", "replacement", "with", "after", "content", "contents", "text", "insert"]),
+    ("from", &["line", "offset", "start", "startline", "linenumber"]),
+    ("checkin", &["commit", "hash", "revision", "version", "sha", "rev", "ref"]),
+    ("name", &["test", "file", "filename", "path"]),
+    ("page", &["name", "title", "path"]),
+    ("title", &["message", "comment", "summary", "subject"]),
+    ("note", &["comment", "message", "reason", "text"]),
+    ("to", &["post", "replyto", "thread", "parent", "hash"]),
+    ("verdict", &["result", "status", "outcome"]),
+    ("content", &["data", "bytes", "base64"]),
+];
+
+/// What other programs call a tool, after the name that it has here.
+const TOOLS_ELSEWHERE: [(&str, &[&str]); 6] = [
+    ("context", &["ls", "listfiles", "listdirectory", "gitstatus", "tree"]),
+    ("find", &["grep", "ripgrep", "rg", "search", "searchfiles", "searchtext"]),
+    ("read", &["cat", "view", "openfile", "getfile", "showfile"]),
+    ("edit", &["write", "writefile", "createfile", "strreplace", "replace", "applypatch", "patch"]),
+    ("test", &["pytest", "runcheck", "check"]),
+    ("save", &["commit", "gitcommit", "push", "gitpush", "checkin", "submit"]),
+];
+
+/// The names here of what is called `given` elsewhere.
+fn called(given: &str, table: &'static [(&str, &[&str])]) -> impl Iterator<Item = &'static str> {
+    let given = plain(given);
+    table.iter().filter(move |(_, names)| names.contains(&given.as_str())).map(|(here, _)| *here)
 }
 
 /// Case and the ways of joining words don't count.

@@ -9,6 +9,7 @@ use super::input::Input;
 use super::page::{self, BYTES_MAX, counted};
 use super::plan::Plan;
 use super::session::Call;
+use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::run::{Ask, DECLARED_FILE, Declared, Outcome, Progress, TestReport, TestResult, Which};
 
@@ -52,7 +53,7 @@ impl Tool for Test {
         }
         let tests = call.run().declared()?;
         let wanted: Vec<_> = match name {
-            Some(name) => vec![tests.test(name)?],
+            Some(name) => vec![tests.test(name).map_err(|e| not_declared(call, &tests, name, e))?],
             None => tests.tests().iter().collect(),
         };
         if wanted.is_empty() {
@@ -73,6 +74,13 @@ impl Tool for Test {
             told(&report, name)
         }))
     }
+}
+
+/// A name that is not declared comes with the nearest one that is, else with all tests.
+fn not_declared(call: &Call<'_>, tests: &Declared, name: &str, error: Error) -> Stop {
+    let near = suggest::nearest(name, tests.tests().iter().map(|t| t.name.as_str()));
+    let next = near.map_or_else(|| json!({}), |name| json!({"name": name}));
+    Stop::from(error).or_next((!tests.tests().is_empty()).then(|| call.again(next)))
 }
 
 /// Runs the tests and waits; the answer stands for all of them.

@@ -64,8 +64,9 @@ impl Tool for UnversionedGet {
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
         let files = Unversioned::of(call.run().checkout().repository());
-        let name = UnversionedName::parse(input.required("name")?)?;
-        let file = files.find(&name).map_err(|e| not_there(&files, &name, e))?;
+        let given = input.required("name")?;
+        let name = UnversionedName::parse(given).map_err(|e| not_there(&files, given, e))?;
+        let file = files.find(&name).map_err(|e| not_there(&files, name.as_str(), e))?;
         let content = files.get(&name)?;
         let (from, count) = (input.number("from").unwrap_or(0), input.number("bytes").unwrap_or(BYTES_USUAL));
         let at = usize::try_from(from).unwrap_or(usize::MAX);
@@ -87,11 +88,11 @@ impl Tool for UnversionedGet {
     }
 }
 
-/// A file that is not there comes with the nearest one that is.
-fn not_there(files: &Unversioned, name: &UnversionedName, error: Error) -> Stop {
+/// A name that is no file's comes with the nearest one that is.
+fn not_there(files: &Unversioned, name: &str, error: Error) -> Stop {
     let all = files.list().unwrap_or_default();
-    match suggest::nearest(name.as_str(), all.iter().map(|f| f.name.as_str())) {
-        Some(meant) if error.kind() == Kind::NotFound => {
+    match suggest::nearest(name, all.iter().map(|f| f.name.as_str())) {
+        Some(meant) if matches!(error.kind(), Kind::NotFound | Kind::Invalid) => {
             let hint = format!("Did you mean `{meant}`? ocx_unversioned_list names all.");
             Stop::from(error.hint(hint)).next(DECLARATION.name, json!({"name": meant}))
         }

@@ -1,7 +1,7 @@
 //! `ocx_unversioned_put`: an unversioned file from base64, in the place of any that has the name; then to the server.
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use serde_json::{Value, json};
 
 use super::answer::{Operation, Stop};
@@ -74,7 +74,9 @@ impl Tool for UnversionedPut {
             Err(e) => return Err(e.into()),
         };
         let content = match (input.text("content"), hash) {
-            (Some(text), hash) => decoded(&name, text, hash.as_ref())?,
+            (Some(text), hash) => decoded(&name, text, hash.as_ref()).map_err(|stop| {
+                stop.or_next(encoded(text).map(|text| call.again(input.with("content", text))))
+            })?,
             (None, Some(hash)) => again(&files, &name, &hash)?,
             (None, None) => return Err(no_content("field `content` is missing (the bytes, as base64)")),
         };
@@ -171,6 +173,21 @@ fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Ve
         }
         _ => Ok(content),
     }
+}
+
+/// The base64 that was probably meant: in lines, as a data URL, in the alphabet for URLs or without its padding; or the
+/// text itself encoded, where it is none.
+fn encoded(text: &str) -> Option<String> {
+    let bare = text.rsplit_once(";base64,").map_or(text, |(_, data)| data);
+    let plain = |c: char| match c {
+        '-' => '+',
+        '_' => '/',
+        c => c,
+    };
+    let bare: String = bare.chars().filter(|c| !c.is_whitespace() && *c != '=').map(plain).collect();
+    let bytes = STANDARD_NO_PAD.decode(&bare).unwrap_or_else(|_| text.as_bytes().to_vec());
+    let meant = STANDARD.encode(bytes);
+    (meant != text).then_some(meant)
 }
 
 /// What is held, where a call only sends it again.

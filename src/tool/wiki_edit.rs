@@ -95,7 +95,7 @@ impl Tool for WikiEdit {
             }));
         }
         unmoved(&page, before.as_ref(), seen.as_ref())?;
-        let edit = Edit::of(page, before.as_ref(), old, new)?;
+        let edit = Edit::of(page, before.as_ref(), input)?;
         let mut log = vec![Operation::reads("read_wiki_page"), Operation::changes(edit.op())];
         log.extend(push);
         Ok(Plan::change(log, edit.known.clone(), move |permit| edit.perform(call, &wiki, permit, &again)))
@@ -112,11 +112,11 @@ struct Edit {
 }
 
 impl Edit {
-    fn of(page: PageName, before: Option<&WikiContent>, old: &str, new: &str) -> Result<Self, Stop> {
+    fn of(page: PageName, before: Option<&WikiContent>, input: &Input) -> Result<Self, Stop> {
         let content = before.map(|b| b.text.as_slice()).unwrap_or_default();
         as_text(&page, content)?;
         let read = NextCall::new("ocx_wiki_read", json!({"page": page.as_str()}));
-        let replaced = replacement::replaced(page.as_str(), content, (old, new), read)?;
+        let replaced = replacement::replaced(page.as_str(), content, (DECLARATION.name, input), read)?;
         let text = as_text(&page, &replaced.content)?.to_owned();
         Wiki::check_text(&page, &text)?;
         let markup = before.map_or(Ok(Markup::Markdown), |b| Markup::parse(&b.mimetype))?;

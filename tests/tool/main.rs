@@ -4,6 +4,7 @@
 mod fixture;
 
 mod audit;
+mod battery;
 mod context;
 mod deliver;
 mod dry_run;

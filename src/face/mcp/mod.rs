@@ -228,13 +228,9 @@ fn refused(name: &str, reason: &Value) -> Answer {
     let why = reason["why"].as_str().unwrap_or("the arguments cannot be read");
     let error =
         Error::new(Kind::Invalid, why).hint("Send `arguments` as a JSON object of well-formed strings.");
-    let mut stop = Stop::from(error);
-    if let (Some(tool), Some(meant)) = (tool::catalogue::find(name), reason.get("meant"))
-        && tool::Input::check(tool.declaration(), meant.clone()).is_ok()
-    {
-        stop = stop.next(tool.declaration().name, meant.clone());
-    }
-    Answer::refused(name, false, Vec::new(), &stop)
+    let tool = tool::catalogue::find(name).map(tool::catalogue::Tool::declaration);
+    let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::meant::named(tool, meant));
+    Answer::refused(name, false, Vec::new(), &Stop::from(error).or_next(next))
 }
 
 fn cut(text: &str) -> String {

@@ -114,7 +114,7 @@ fn difference(fold: Fold, content: &[u8], old: &[u8], line: usize) -> String {
 }
 
 /// The plain character for which a typographic one is often taken.
-fn plain_mark(c: char) -> char {
+pub(super) fn plain_mark(c: char) -> char {
     match c {
         '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' | '\u{2032}' => '\'',
         '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{ab}' | '\u{bb}' => '"',
@@ -191,7 +191,7 @@ fn pasted_numbers(content: &[u8], old: &[u8]) -> Option<Nearest> {
 }
 
 /// What follows a line number and its separator.
-fn without_number(line: &[u8]) -> Option<&[u8]> {
+pub(super) fn without_number(line: &[u8]) -> Option<&[u8]> {
     let start = line.trim_ascii_start();
     let rest = &start[start.iter().take_while(|b| b.is_ascii_digit()).count()..];
     if rest.len() == start.len() {

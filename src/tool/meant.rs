@@ -1,0 +1,210 @@
+//! The call that was probably meant, where one cannot be made as it stands. It goes into `next_call` whole, for the
+//! caller to make: nothing is coerced and nothing done.
+
+use serde_json::{Map, Value};
+
+use super::answer::NextCall;
+use super::catalogue::{self, Tool};
+use super::declare::{Declaration, Field, FieldKind};
+use super::input::Input;
+use super::session::{Call, Session};
+use super::suggest;
+use super::watch::Watch;
+use crate::name::TreePath;
+
+/// What callers put around the input of a tool.
+const WRAPPERS: [&str; 6] = ["arguments", "input", "params", "parameters", "args", "tool_input"];
+
+/// The call of a tool that `given`, which does not fit it, was probably meant to be.
+pub(super) fn call(
+    session: &Session,
+    tool: &'static dyn Tool,
+    given: &Value,
+    watch: &Watch,
+) -> Option<NextCall> {
+    let fields = fields(tool.declaration(), given)?;
+    let opened = Call::open(session, tool.declaration(), watch).ok()?;
+    valid(tool.meant(&opened, fields))
+}
+
+/// The same call of a tool under its real name, with its input put right as far as that goes without looking at the
+/// checkout.
+#[must_use]
+pub fn named(tool: &'static Declaration, given: &Value) -> Option<NextCall> {
+    valid(NextCall::new(tool.name, Value::Object(fields(tool, given)?)))
+}
+
+fn valid(next: NextCall) -> Option<NextCall> {
+    let tool = catalogue::find(next.tool)?;
+    Input::fits(tool.declaration(), &next.arguments).is_ok().then_some(next)
+}
+
+/// The fields of `given` under their real names, with values of their types; what means nothing is left out.
+fn fields(tool: &Declaration, given: &Value) -> Option<Map<String, Value>> {
+    let given = unwrapped(tool, given)?;
+    let mut meant = Map::new();
+    let (known, other): (Vec<_>, Vec<_>) =
+        given.iter().partition(|(name, _)| tool.fields().any(|f| f.name == *name));
+    for (name, value) in known.into_iter().chain(other) {
+        let taken = |field: &&Field| field.name == name || !meant.contains_key(field.name);
+        let Some(field) = suggest::field(name, tool.fields().filter(taken)) else { continue };
+        if value.is_null() && !field.required {
+            continue;
+        }
+        meant.insert(field.name.to_owned(), fitted(field.kind, value));
+    }
+    Some(meant)
+}
+
+/// The object that holds the fields: within a string, or within another object that says nothing else.
+fn unwrapped(tool: &Declaration, given: &Value) -> Option<Map<String, Value>> {
+    match given {
+        Value::Null => Some(Map::new()),
+        Value::String(text) => unwrapped(tool, &serde_json::from_str(text).ok().filter(Value::is_object)?),
+        Value::Object(fields) => {
+            let inner = WRAPPERS
+                .iter()
+                .filter(|w| tool.fields().all(|f| f.name != **w))
+                .find_map(|w| fields.get(*w).and_then(|inner| unwrapped(tool, inner)));
+            Some(inner.unwrap_or_else(|| fields.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// A value as a field of this kind takes it, where that can be told.
+fn fitted(kind: FieldKind, value: &Value) -> Value {
+    match kind {
+        FieldKind::Number { min, .. } => number(value).map_or_else(|| value.clone(), |n| n.max(min).into()),
+        FieldKind::Text { .. } => text(value).map_or_else(|| value.clone(), Value::from),
+        FieldKind::Flag => flag(value).map_or_else(|| value.clone(), Value::from),
+        FieldKind::Word(words) => word(words, value).map_or_else(|| value.clone(), Value::from),
+    }
+}
+
+fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(n) => n.as_u64().or_else(|| n.to_string().strip_suffix(".0")?.parse().ok()),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.replace('\0', "")),
+        Value::Number(n) => Some(n.to_string()),
+        Value::Array(lines) => {
+            let lines: Option<Vec<&str>> = lines.iter().map(Value::as_str).collect();
+            lines.map(|lines| lines.join("\n"))
+        }
+        _ => None,
+    }
+}
+
+fn flag(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(text) if text.eq_ignore_ascii_case("true") => Some(true),
+        Value::String(text) if text.eq_ignore_ascii_case("false") => Some(false),
+        _ => None,
+    }
+}
+
+fn word(words: &'static [&'static str], value: &Value) -> Option<&'static str> {
+    suggest::nearest(value.as_str()?.trim(), words.iter().copied())
+}
+
+/// The file of the tree that `text`, which is no path of one, was probably meant to be: without what shells, editors
+/// and diffs put around paths. With `may_be_new` it need not be there, unless `text` was absolute.
+pub(super) fn path(call: &Call<'_>, text: &str, may_be_new: bool) -> Option<TreePath> {
+    let root = call.run().checkout().root();
+    let text = text.trim().trim_matches(['"', '\'', '`']).replace('\\', "/");
+    let text = text.strip_prefix("file://").unwrap_or(&text);
+    let within = text.strip_prefix(root.to_str()?).filter(|rest| rest.starts_with('/'));
+    let absolute = text.starts_with('/') && within.is_none();
+    let mut parts = Vec::new();
+    for part in within.unwrap_or(text).split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    let there = |parts: &[&str]| {
+        let path = TreePath::parse_stored(&without_place(&parts.join("/"))).ok()?;
+        let on_disk = std::fs::symlink_metadata(root.join(path.as_str())).is_ok();
+        (on_disk || call.tracked().is_ok_and(|files| files.contains_key(&path))).then_some(path)
+    };
+    let new = || TreePath::parse(&parts.join("/")).ok().filter(|_| may_be_new && !absolute);
+    there(&parts).or_else(|| there(parts.get(1..)?)).or_else(new)
+}
+
+/// A path without the line that programs print after it: `a.c:12`, `a.c:12:3`, `a.c#L12`.
+fn without_place(path: &str) -> String {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if let Some((path, line)) = path.rsplit_once("#L")
+        && line.split("-L").all(digits)
+    {
+        return path.to_owned();
+    }
+    match path.rsplit_once(':') {
+        Some((path, line)) if digits(line) || line.is_empty() => without_place(path),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn meant(tool: &str, given: impl Into<Value>) -> Option<Value> {
+        named(catalogue::find(tool).expect("a tool").declaration(), &given.into()).map(|next| next.arguments)
+    }
+
+    #[test]
+    fn fields_get_their_names_and_types() {
+        assert_eq!(
+            meant("ocx_read", json!({"file_path": "a", "line": "10", "encoding": "utf8"})),
+            Some(json!({"path": "a", "from": 10}))
+        );
+        assert_eq!(
+            meant(
+                "ocx_edit",
+                json!({"filename": "a", "old_string": 5, "new_str": ["x", "y"], "dry_run": "true"})
+            ),
+            Some(json!({"path": "a", "old": "5", "new": "x\ny", "dry_run": true}))
+        );
+        assert_eq!(meant("ocx_read", json!({"path": "a", "from": 0})), Some(json!({"path": "a", "from": 1})));
+        assert_eq!(meant("ocx_read", json!({"path": "a", "from": null})), Some(json!({"path": "a"})));
+        assert_eq!(meant("ocx_find", json!({"query": "x", "regex": true})), Some(json!({"text": "x"})));
+    }
+
+    #[test]
+    fn wrapped_input_is_unwrapped() {
+        for given in [
+            json!("{\"path\":\"a\"}"),
+            json!({"arguments": {"path": "a"}}),
+            json!({"input": "{\"path\":\"a\"}"}),
+        ] {
+            assert_eq!(meant("ocx_read", given), Some(json!({"path": "a"})));
+        }
+    }
+
+    #[test]
+    fn nothing_is_offered_that_would_be_refused() {
+        assert_eq!(meant("ocx_edit", json!({"path": "a", "new": "b"})), None);
+        assert_eq!(meant("ocx_read", json!(["a"])), None);
+        assert_eq!(meant("ocx_read", json!({"path": "a", "from": -1})), None);
+    }
+
+    #[test]
+    fn places_after_a_path_are_dropped() {
+        for text in ["a.c:12", "a.c:12:3", "a.c#L12", "a.c#L12-L14", "a.c:"] {
+            assert_eq!(without_place(text), "a.c", "{text}");
+        }
+        assert_eq!(without_place("a:b"), "a:b");
+    }
+}
