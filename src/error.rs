@@ -59,6 +59,8 @@ pub enum Kind {
     Cancelled,
     /// The build or the platform lacks what is needed.
     Unsupported,
+    /// What would do it does not run here.
+    Unavailable,
     /// The operating system refused a read or write.
     Io,
     /// Fossil's C code failed in a way that has no kind of its own, or OCX broke a promise to itself.
@@ -93,6 +95,7 @@ impl Kind {
             Self::DiskFull => "disk_full",
             Self::Cancelled => "cancelled",
             Self::Unsupported => "unsupported",
+            Self::Unavailable => "unavailable",
             Self::Io => "io",
             Self::Internal => "internal",
         }

@@ -28,8 +28,13 @@ fn main() -> ExitCode {
     log_to_stderr();
     let code = match run(args) {
         Ended::Exit(code) => ExitCode::from(code),
-        Ended::Other(Other::Mcp { folder, listen: None }) => finish(serve(folder)),
-        Ended::Other(Other::Mcp { folder, listen: Some(how) }) => finish(listen(folder, &how)),
+        Ended::Other(Other::Mcp { folder, binding, listen: how }) => {
+            let session = Session::at(folder).with_password(password().as_deref()).bound(binding);
+            finish(match how {
+                Some(how) => listen(session, &how),
+                None => serve(session),
+            })
+        }
         Ended::Other(Other::Demo) => finish(demo::run(&mut io::stdout())),
     };
     ocx::engine::close_all();
@@ -52,30 +57,26 @@ fn run(args: Vec<OsString>) -> Ended {
 }
 
 /// Serves the protocol. Standard output is kept for it alone: whatever else prints goes to standard error.
-fn serve(folder: PathBuf) -> Result<()> {
+fn serve(session: Session) -> Result<()> {
     let refused = |e| Error::io("cannot take standard input and output", e);
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(refused)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(refused)?;
     rustix::stdio::dup2_stdout(io::stderr()).map_err(|e| refused(e.into()))?;
-    mcp::serve(
-        Session::at(folder).with_password(password().as_deref()),
-        File::from(input),
-        File::from(output),
-    )
+    mcp::serve(session, File::from(input), File::from(output))
 }
 
 /// Serves the protocol over HTTP until the process is asked to end. The address is told on standard error.
-fn listen(folder: PathBuf, how: &Listen) -> Result<()> {
-    let token = match &how.token_file {
+fn listen(session: Session, how: &Listen) -> Result<()> {
+    let tokens = match &how.token_file {
         Some(file) => Some(
             std::fs::read_to_string(file)
                 .map_err(|e| Error::io(format!("cannot read the token file `{}`", file.display()), e))?,
         ),
         None => std::env::var("OCX_TOKEN").ok().filter(|token| !token.is_empty()),
     };
-    let listener = mcp::http::Listener::bind(how.address, &how.hosts, token.as_deref().map(str::trim))?;
+    let listener = mcp::http::Listener::bind(how.address, &how.hosts, tokens.as_deref())?;
     eprintln!("ocx: serving MCP at {}", listener.url());
-    listener.serve(Session::at(folder).with_password(password().as_deref()), asked_to_end())
+    listener.serve(session, asked_to_end())
 }
 
 /// Done when the process gets SIGTERM or SIGINT.

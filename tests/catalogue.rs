@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ocx::face::cli;
 use ocx::tool::catalogue::TOOLS;
 use ocx::tool::schema::{input_schema, output_schema};
-use ocx::tool::{Declaration, FieldKind};
+use ocx::tool::{Binding, Declaration, FieldKind};
 use serde_json::{Value, json};
 
 fn declarations() -> impl Iterator<Item = &'static Declaration> {
@@ -27,14 +27,17 @@ fn assert_snapshot(name: &str, found: &str) {
 #[test]
 fn each_tool_is_as_its_snapshot_shows() {
     for tool in declarations() {
-        let shown = json!({
+        let mut shown = json!({
             "name": tool.name,
             "title": tool.title,
-            "description": tool.description(),
+            "description": Binding::Local.description(tool),
             "hints": format!("{:?}", tool.hints),
             "command": tool.command(),
             "input": input_schema(tool),
         });
+        if Binding::Remote.summary(tool) != tool.summary {
+            shown["description_remote"] = Binding::Remote.description(tool).into();
+        }
         assert_snapshot(&format!("{}.json", tool.name), &format!("{shown:#}\n"));
     }
 }
@@ -51,9 +54,10 @@ fn names_are_ones_that_every_client_can_call() {
 
 #[test]
 fn summaries_are_short_and_descriptions_end_with_what_is_needed() {
-    for tool in declarations() {
-        assert!(tool.summary.chars().count() <= 200, "{}: {}", tool.name, tool.summary.chars().count());
-        let last = tool.description().lines().last().unwrap_or_default().to_owned();
+    for (tool, binding) in declarations().flat_map(|t| [(t, Binding::Local), (t, Binding::Remote)]) {
+        let length = binding.summary(tool).chars().count();
+        assert!(length <= 200, "{} {binding:?}: {length}", tool.name);
+        let last = binding.description(tool).lines().last().unwrap_or_default().to_owned();
         assert!(last.starts_with("Needs: ") && last.contains("capability"), "{last}");
     }
 }
@@ -94,7 +98,16 @@ fn every_text_and_number_has_a_bound() {
                     assert!((min..=max).contains(&default), "{}", field.name);
                 }
                 FieldKind::Word(words) => assert!(!words.is_empty(), "{}", field.name),
-                FieldKind::Flag => {}
+                FieldKind::Span { min, max, default } => {
+                    assert!((min..=max).contains(&default), "{}", field.name);
+                }
+                FieldKind::Amount { min, max, default } => {
+                    assert!((min..=max).contains(&default), "{}", field.name);
+                }
+                FieldKind::Logins { count_max } | FieldKind::Wake { count_max } => {
+                    assert!((1..=100).contains(&count_max), "{}", field.name);
+                }
+                FieldKind::Flag | FieldKind::Switch => {}
             }
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use fixture::client::{Client, answer};
 use fixture::http::HttpServer;
-use fixture::{Fixture, OCX, four};
+use fixture::{Fixture, OCX, fitting, four};
 
 type Calls = Vec<(String, Value)>;
 
@@ -69,21 +69,25 @@ fn probes(tool: &Declaration) -> Calls {
     inputs.into_iter().map(|input| (tool.name.to_owned(), input)).collect()
 }
 
-#[expect(clippy::match_wildcard_for_single_variants, reason = "kinds that come later are texts in JSON")]
-fn fitting(field: &Field) -> Value {
-    match field.kind {
-        FieldKind::Flag => true.into(),
-        FieldKind::Number { default, .. } => default.into(),
-        FieldKind::Word(words) => words[0].into(),
-        _ => "a.txt".into(),
-    }
-}
-
 fn wrong(field: &Field) -> Vec<Value> {
     let mut values = vec![Value::Null, json!([]), json!({"a": [1, 2.5, "\u{e9}"]})];
     match field.kind {
-        FieldKind::Flag => values.extend([json!("true"), json!(1)]),
+        FieldKind::Flag | FieldKind::Switch => values.extend([json!("true"), json!(1)]),
         FieldKind::Number { max, .. } => values.extend([json!("1"), json!(-1), json!(1.5), json!(max + 1)]),
+        FieldKind::Span { .. } | FieldKind::Amount { .. } => {
+            values.extend([
+                json!("0s"),
+                json!("0M"),
+                json!("30 m"),
+                json!("99999h"),
+                json!("99999999G"),
+                json!(30),
+            ]);
+        }
+        FieldKind::Logins { .. } => values.extend([json!(["ann", 5]), json!(["a b"]), json!("ann")]),
+        FieldKind::Wake { .. } => {
+            values.extend([json!([{"on": "check-in"}]), json!(["post"]), json!("post")]);
+        }
         _ => values.extend([json!(""), json!(5), json!("\u{0}"), json!("-R")]),
     }
     // A rehearsal stays one.

@@ -56,13 +56,19 @@ impl User {
         if let Some(c) = text.chars().find(|&c| !c.is_ascii_alphanumeric() && !"-_.@+".contains(c)) {
             return Err(refused("user name", text, format!("holds `{c}`"), hint));
         }
-        if GROUPS.iter().any(|g| g.eq_ignore_ascii_case(text)) {
+        if user.is_group() {
             return Err(refused("user name", text, "is one of Fossil's groups", hint));
         }
         match look_alike(text) {
             Some(why) => Err(refused("user name", text, why, hint)),
             None => Ok(user),
         }
+    }
+
+    /// Whether it is one of Fossil's groups, whose rights others inherit and which no one can be.
+    #[must_use]
+    pub fn is_group(&self) -> bool {
+        GROUPS.iter().any(|group| group.eq_ignore_ascii_case(&self.0))
     }
 
     /// The name.

@@ -193,6 +193,20 @@ impl Repository {
         Server::new(self, remote, &Cancel::new())?.holds(&[*hash], false)
     }
 
+    /// Asks the server whether it takes check-ins from this login. Nothing but the question is sent.
+    ///
+    /// # Errors
+    /// As for [`sync`](Self::sync), but for [`Kind::Denied`], which is the answer `false`.
+    pub fn may_push(&self, remote: &Remote, cancel: &Cancel) -> Result<bool> {
+        ask::login(remote)?;
+        let server = Server::new(self, remote, cancel)?;
+        match server.ask(&server.push_card()) {
+            Ok(reply) => Ok(!reply.pull_only),
+            Err(e) if e.kind() == Kind::Denied => Ok(false),
+            Err(e) => Err(server.another_project(e)),
+        }
+    }
+
     /// A sync that sends, and may fetch too.
     fn send(&self, server: &Server<'_>, options: &SyncOptions) -> Result<(Outcome, Log)> {
         let unsent = self.store().unsent()?;

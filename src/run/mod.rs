@@ -7,6 +7,7 @@
 //!
 //! Everything here blocks and uses threads; nothing needs an async runtime.
 
+mod amount;
 mod branch;
 mod claim;
 pub mod command;
@@ -21,12 +22,14 @@ mod lock;
 pub mod log;
 mod output;
 mod processes;
+mod record;
 mod report;
 mod save;
 mod snapshot;
 mod span;
 mod workspace;
 
+pub use amount::Amount;
 pub use branch::working_branch;
 pub use command::{Command, Ended, Outcome};
 pub use comment::Comment;
@@ -37,6 +40,7 @@ pub use journal::{Begun, Journal, Saved};
 pub use leash::Leash;
 pub use output::{Count, Kept, Output};
 pub use processes::Leftover;
+pub use record::Record;
 pub use report::{Progress, TestReport, TestResult};
 pub use save::{Ready, Saving, TestChange, Untested, settings_changed};
 pub use snapshot::{Change, How, Snapshot};

@@ -27,6 +27,12 @@ impl Span {
         Self { ms: minutes as u64 * 60_000 }
     }
 
+    /// A span of `hours`.
+    #[must_use]
+    pub const fn hours(hours: u32) -> Self {
+        Self { ms: hours as u64 * 3_600_000 }
+    }
+
     /// The span as the standard library counts time.
     #[must_use]
     pub const fn duration(self) -> Duration {

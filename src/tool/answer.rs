@@ -215,6 +215,7 @@ fn usual_next_step(kind: Kind) -> &'static str {
         Kind::DiskFull => "Have space made on the disk, then call again.",
         Kind::Cancelled => "Call again when it is wanted after all.",
         Kind::Unsupported => "Use a platform or a build that has what is missing.",
+        Kind::Unavailable => "Ask whoever runs the project's server where it does run.",
         Kind::Io => "Look at the operating system's words, then call again.",
         _ => "Nothing you sent caused this; call again, and report it if it comes back.",
     }

@@ -8,14 +8,30 @@ use super::input::Input;
 use super::plan::Plan;
 use super::session::Call;
 use super::{
-    audit, context, edit, find, post, queue, read, save, status, test, unversioned_get, unversioned_list,
-    unversioned_put, wiki_edit, wiki_read,
+    audit, context, create, edit, find, post, queue, read, save, status, stop, test, unversioned_get,
+    unversioned_list, unversioned_put, wiki_edit, wiki_read,
 };
+
+/// What a call acts on besides the repository's records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acts {
+    /// Nothing: it reads, or writes records under the caller's login.
+    OnRecords,
+    /// The files, tests or working branch of the checkout, which are its user's.
+    OnCheckout,
+    /// Files of a checkout that must be the caller's own.
+    OnCallersFiles,
+}
 
 /// One tool: what it is, and what it would do.
 pub trait Tool: Sync {
     /// What it is.
     fn declaration(&self) -> &'static Declaration;
+
+    /// What it acts on.
+    fn acts(&self) -> Acts {
+        Acts::OnRecords
+    }
 
     /// Whether it writes in the checkout, so that only one of its kind may be at work there.
     fn writes(&self) -> bool {
@@ -35,7 +51,7 @@ pub trait Tool: Sync {
 }
 
 /// Every tool.
-pub static TOOLS: [&dyn Tool; 15] = [
+pub static TOOLS: [&dyn Tool; 17] = [
     &context::Context,
     &find::Find,
     &read::Read,
@@ -51,6 +67,8 @@ pub static TOOLS: [&dyn Tool; 15] = [
     &audit::Audit,
     &queue::Queue,
     &status::Status,
+    &create::Create,
+    &stop::Stop,
 ];
 
 /// The tool of that name.

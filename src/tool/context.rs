@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use super::answer::{NextCall, Operation, Stop};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Hints};
-use super::facts;
 use super::input::Input;
 use super::plan::Plan;
 use super::session::{Call, entries, shortened};
+use super::{facts, publication};
 use crate::error::{Error, Result};
 use crate::repo::Status;
 use crate::run::{DECLARED_FILE, Standing};
@@ -64,9 +64,10 @@ impl Tool for Context {
         if let Some(found) = run.recovered()? {
             result.insert("recovered".into(), found.into());
         }
-        result.insert("server_facts".into(), facts::server_facts(call)?);
+        result.insert("server_facts".into(), facts::server_facts(call, &publication::not_asked())?);
         result.insert("caller_report".into(), facts::caller_report(input));
-        let next = next_call(&status, &standings);
+        result.insert("guidance".into(), facts::guidance(call, input));
+        let next = facts::next_call(call, input, next_call(call, &status, &standings));
         result.insert("next_call".into(), next.map_or(Value::Null, |n| n.to_json()));
         Ok(Plan::looked(vec![Operation::reads("read_status")], Value::Object(result)))
     }
@@ -97,10 +98,10 @@ fn tests(standings: &Result<Vec<Standing>>) -> Value {
     }
 }
 
-/// The work is in this checkout whatever the caller has elsewhere, so the next call is one here.
-fn next_call(status: &Status, standings: &Result<Vec<Standing>, Error>) -> Option<NextCall> {
+/// What to do next in this checkout.
+fn next_call(call: &Call<'_>, status: &Status, standings: &Result<Vec<Standing>, Error>) -> Option<NextCall> {
     let untested = standings.as_ref().is_ok_and(|all| all.iter().any(|s| !s.passed()));
-    if !status.changes.is_empty() && untested {
+    if call.owns_checkout() && !status.changes.is_empty() && untested {
         return Some(NextCall::new("ocx_test", json!({})));
     }
     let readme = |name: &&str| status.files.keys().any(|p| p.as_str() == *name);

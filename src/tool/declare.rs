@@ -2,6 +2,10 @@
 //!
 //! Nothing here acts. The limits stand here once; [`super::input`] enforces them, the schema states them.
 
+use std::borrow::Cow;
+
+use crate::run::{Amount, Span};
+
 /// The field that every tool takes besides its own.
 pub const DRY_RUN: Field = Field {
     name: "dry_run",
@@ -18,7 +22,8 @@ pub struct Declaration {
     pub name: &'static str,
     /// A title for people.
     pub title: &'static str,
-    /// What it does and when to use it, at most 200 characters.
+    /// What it does and when to use it, at most 200 characters; [`Binding`](super::Binding) has other words where they
+    /// depend on the place.
     pub summary: &'static str,
     /// What the caller's login needs.
     pub needs: Capability,
@@ -39,12 +44,6 @@ impl Declaration {
     pub fn command(&self) -> String {
         self.name.trim_start_matches("ocx_").replace('_', "-")
     }
-
-    /// The summary with the line that says what the call needs.
-    #[must_use]
-    pub fn description(&self) -> String {
-        format!("{}\nNeeds: {}.", self.summary, self.needs.words())
-    }
 }
 
 /// A Fossil capability that a tool needs.
@@ -64,6 +63,8 @@ pub enum Capability {
     UnversionedPut,
     /// Post in the forum.
     Post,
+    /// Run the project: admin or setup.
+    Admin,
 }
 
 impl Capability {
@@ -78,10 +79,13 @@ impl Capability {
             Self::WikiEdit => "kf",
             Self::UnversionedPut => "y",
             Self::Post => "3",
+            Self::Admin => "as",
         }
     }
 
-    fn words(self) -> &'static str {
+    /// What it is, in words for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
         match self {
             Self::Anyone => "a login, with any capability or none",
             Self::Read => "read (capability o)",
@@ -90,6 +94,7 @@ impl Capability {
             Self::WikiEdit => "wiki edit (capability k; f for a new page)",
             Self::UnversionedPut => "unversioned write (capability y)",
             Self::Post => "forum post (capability 3)",
+            Self::Admin => "admin or setup (capability a or s)",
         }
     }
 }
@@ -128,6 +133,18 @@ pub struct Field {
     pub doc: &'static str,
 }
 
+impl Field {
+    /// What it means, with the bounds that a schema or a flag can't state.
+    #[must_use]
+    pub fn words(&self) -> Cow<'static, str> {
+        match self.kind {
+            FieldKind::Span { min, max, .. } => format!("{}: {min} to {max}, such as 30m", self.doc).into(),
+            FieldKind::Amount { min, max, .. } => format!("{}: {min} to {max}, such as 2G", self.doc).into(),
+            _ => self.doc.into(),
+        }
+    }
+}
+
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
@@ -151,6 +168,36 @@ pub enum FieldKind {
     Word(&'static [&'static str]),
     /// true or false; absent is false.
     Flag,
+    /// true or false; absent is true.
+    Switch,
+    /// A length of time within bounds, as [`Span`] reads it.
+    Span {
+        /// The least.
+        min: Span,
+        /// The greatest.
+        max: Span,
+        /// What stands for an absent field.
+        default: Span,
+    },
+    /// An amount of memory within bounds, as [`Amount`] reads it.
+    Amount {
+        /// The least.
+        min: Amount,
+        /// The greatest.
+        max: Amount,
+        /// What stands for an absent field.
+        default: Amount,
+    },
+    /// A list of 1 to `count_max` logins, none of them twice.
+    Logins {
+        /// The most.
+        count_max: usize,
+    },
+    /// What wakes an agent: a list of 1 to `count_max` of `{"on":"post"}` and `{"on":"check-in","branch":NAME}`.
+    Wake {
+        /// The most.
+        count_max: usize,
+    },
 }
 
 /// A path in the checkout.

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde_json::Value;
 
 use super::answer::{Answer, Operation, Stop};
-use super::catalogue::{self, Tool};
+use super::binding::Binding;
+use super::catalogue::{self, Acts, Tool};
 use super::input::Input;
 use super::plan::Permit;
 use super::session::{Call, Session};
@@ -53,6 +54,7 @@ fn steps(session: &Session, tool: &'static dyn Tool, input: Value, watch: &Watch
     }
     let input = Input::of(input);
     let call = Call::open(session, declaration, watch)?;
+    admit(&call, tool, &input)?;
     if input.flag("dry_run") {
         let (log, known) = tool.plan(&call, &input)?.told();
         return Ok((log, Ok(known)));
@@ -61,6 +63,30 @@ fn steps(session: &Session, tool: &'static dyn Tool, input: Value, watch: &Watch
     // What was looked at is a matter of speed only, and nothing that a call could fail for.
     let _ = call.run().checkout().remember();
     done
+}
+
+/// Refuses what would act on files that are not the caller's to change, or not here at all.
+fn admit(call: &Call<'_>, tool: &dyn Tool, input: &Input) -> Result<(), Stop> {
+    let (acts, name) = (tool.acts(), tool.declaration().name);
+    if acts == Acts::OnCallersFiles && call.binding() == Binding::Remote {
+        let what =
+            format!("`{name}` acts on the caller's own files, and this connection's checkout is another");
+        let hint = "Nothing was done. Save what was changed in this checkout with ocx_save; your own files are saved where \
+                    they are.";
+        return Err(saved_here(Error::new(Kind::Denied, what).hint(hint).into(), input));
+    }
+    if acts != Acts::OnRecords {
+        call.require_own_checkout(name)?;
+    }
+    Ok(())
+}
+
+/// The refusal with the same four lines for the checkout of this connection.
+fn saved_here(stop: Stop, input: &Input) -> Stop {
+    let Some(save) = catalogue::find("ocx_save").map(Tool::declaration) else { return stop };
+    let lines = save.fields.iter().filter_map(|f| Some((f.name.to_owned(), input.value(f.name)?.clone())));
+    let lines = Value::Object(lines.collect());
+    if Input::check(save, lines.clone()).is_ok() { stop.next(save.name, lines) } else { stop }
 }
 
 fn perform(tool: &dyn Tool, call: &Call<'_>, input: &Input) -> Result<Logged, Stop> {

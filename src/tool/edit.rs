@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Stop};
-use super::catalogue::Tool;
+use super::catalogue::{Acts, Tool};
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
 use super::input::Input;
 use super::plan::Plan;
@@ -61,6 +61,10 @@ static DECLARATION: Declaration = Declaration {
 impl Tool for Edit {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
+    }
+
+    fn acts(&self) -> Acts {
+        Acts::OnCheckout
     }
 
     fn writes(&self) -> bool {

@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::catalogue::TOOLS;
+use super::answer::NextCall;
+use super::binding::{Binding, Situation};
+use super::catalogue::{self, TOOLS, Tool};
 use super::declare::{Field, FieldKind};
 use super::input::Input;
 use super::session::Call;
@@ -27,22 +29,26 @@ pub(super) const CALLER: [Field; 2] = [
     },
 ];
 
-/// What this connection knows of itself.
-pub(super) fn server_facts(call: &Call<'_>) -> Result<Value> {
+/// What this connection knows of itself. Rights are those in the repository here; `publication` says what is known of
+/// those on the server.
+pub(super) fn server_facts(call: &Call<'_>, publication: &Value) -> Result<Value> {
     let checkout = call.run().checkout();
     let remote = checkout.repository().remote()?;
     Ok(json!({
         "scope": "current_connection",
         "provenance": "endpoint",
-        "execution_location": "local_checkout",
+        "execution_location": call.binding().location(),
         "release": env!("CARGO_PKG_VERSION"),
         "tools": TOOLS.iter().map(|t| t.declaration().name).collect::<Vec<_>>(),
         "login": call.user().as_str(),
         "capabilities": call.store().capabilities(call.user())?.to_string(),
         "capabilities_source": "local_repository",
         "checkout_id": checkout.id()?,
+        "checkout_user": call.owner().as_str(),
+        "branch": call.run().branch()?.to_string(),
         "base": checkout.parent()?,
         "remote": remote.map(|r| r.to_string()),
+        "publication": publication,
     }))
 }
 
@@ -56,4 +62,28 @@ pub(super) fn caller_report(input: &Input) -> Value {
         "bounded_check": if checked { "reported" } else { "not_attempted" },
         "reason": input.text("caller_reason").unwrap_or(if checked { "not given" } else { "not checked" }),
     })
+}
+
+/// What the most used tools do in the situation that the caller reported.
+pub(super) fn guidance(call: &Call<'_>, input: &Input) -> Value {
+    call.binding().guidance(situation(input))
+}
+
+/// The next call in the situation that the caller reported: the work is in this checkout, whatever the caller has
+/// elsewhere, but for a caller who has, or can make, a clone apart from a remote one.
+pub(super) fn next_call(call: &Call<'_>, input: &Input, here: Option<NextCall>) -> Option<NextCall> {
+    if call.binding() == Binding::Local || situation(input) == Situation::Unknown {
+        return here;
+    }
+    let guide = catalogue::find("ocx_commit_and_sync_guide").map(Tool::declaration);
+    let guide = guide.filter(|guide| Input::check(guide, json!({})).is_ok());
+    guide.map(|guide| NextCall::new(guide.name, json!({}))).or(here)
+}
+
+fn situation(input: &Input) -> Situation {
+    match input.text("caller") {
+        Some("clone_available") => Situation::Clone,
+        Some("setup_feasible") => Situation::Setup,
+        _ => Situation::Unknown,
+    }
 }

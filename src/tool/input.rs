@@ -1,9 +1,12 @@
 //! Input checked against a declaration before anything happens. Nothing is coerced: `"10"` is not 10.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use serde_json::{Map, Value};
 
 use super::declare::{DRY_RUN, Declaration, Field, FieldKind};
-use super::suggest;
+use super::{list, suggest};
 use crate::error::{Error, Kind, Result};
 
 /// How many problems one refusal names.
@@ -99,6 +102,18 @@ impl Input {
         usize::try_from(self.number(field).unwrap_or(1)).unwrap_or(usize::MAX)
     }
 
+    /// A field of any kind, as it was given.
+    #[must_use]
+    pub fn value(&self, field: &str) -> Option<&Value> {
+        self.fields.get(field)
+    }
+
+    /// Whether a switch is on, as it is where it was not given.
+    #[must_use]
+    pub fn switch(&self, field: &str) -> bool {
+        self.fields.get(field).and_then(Value::as_bool).unwrap_or(true)
+    }
+
     /// Whether a flag is set.
     #[must_use]
     pub fn flag(&self, field: &str) -> bool {
@@ -149,7 +164,19 @@ fn misfit(field: &Field, value: &Value) -> Option<Problem> {
         }
         (FieldKind::Word(words), Value::String(text)) => (!words.contains(&text.as_str()))
             .then(|| invalid(format!("field `{name}` must be one of {}", words.join(", ")))),
-        (FieldKind::Flag, Value::Bool(_)) => None,
+        (FieldKind::Flag | FieldKind::Switch, Value::Bool(_)) => None,
+        (FieldKind::Span { min, max, .. }, Value::String(text)) => {
+            measure_misfit(name, text, "a length of time such as 30m", (min, max))
+        }
+        (FieldKind::Amount { min, max, .. }, Value::String(text)) => {
+            measure_misfit(name, text, "an amount such as 2G", (min, max))
+        }
+        (FieldKind::Logins { count_max }, Value::Array(given)) => {
+            list::logins_misfit(name, given, count_max).map(invalid)
+        }
+        (FieldKind::Wake { count_max }, Value::Array(given)) => {
+            list::wake_misfit(name, given, count_max).map(invalid)
+        }
         (FieldKind::Number { min, max, .. }, Value::Number(n)) => {
             let fits = n.as_u64().is_some_and(|n| (min..=max).contains(&n));
             (!fits).then(|| {
@@ -175,15 +202,35 @@ fn text_misfit(name: &str, text: &str, bytes_max: usize, empty: bool) -> Option<
     text.contains('\0').then(|| invalid(format!("field `{name}` holds a NUL character")))
 }
 
+/// A number with its unit, within bounds.
+fn measure_misfit<T: FromStr + Display + PartialOrd>(
+    name: &str,
+    text: &str,
+    what: &str,
+    (min, max): (T, T),
+) -> Option<Problem> {
+    let Ok(given) = text.parse::<T>() else {
+        let shown: String = text.chars().take(30).collect();
+        return Some(invalid(format!("field `{name}` must be {what}, not `{}`", shown.escape_debug())));
+    };
+    let fits = min <= given && given <= max;
+    (!fits).then(|| invalid(format!("field `{name}` must be from {min} to {max}, not {given}")))
+}
+
 fn wanted(kind: FieldKind) -> &'static str {
     match kind {
         FieldKind::Text { .. } | FieldKind::Word(_) => "a string",
         FieldKind::Number { .. } => "a whole number",
-        FieldKind::Flag => "true or false",
+        FieldKind::Flag | FieldKind::Switch => "true or false",
+        FieldKind::Span { .. } => "a length of time in a string, such as \"30m\"",
+        FieldKind::Amount { .. } => "an amount in a string, such as \"2G\"",
+        FieldKind::Logins { .. } => "a list of logins",
+        FieldKind::Wake { .. } => "a list of {\"on\":\"post\"} and {\"on\":\"check-in\",\"branch\":NAME}",
     }
 }
 
-fn type_of(value: &Value) -> &'static str {
+/// What a value is, in words.
+pub(super) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",

@@ -77,9 +77,37 @@ fn fitted(kind: FieldKind, value: &Value) -> Value {
     match kind {
         FieldKind::Number { min, .. } => number(value).map_or_else(|| value.clone(), |n| n.max(min).into()),
         FieldKind::Text { .. } => text(value).map_or_else(|| value.clone(), Value::from),
-        FieldKind::Flag => flag(value).map_or_else(|| value.clone(), Value::from),
+        FieldKind::Flag | FieldKind::Switch => flag(value).map_or_else(|| value.clone(), Value::from),
         FieldKind::Word(words) => word(words, value).map_or_else(|| value.clone(), Value::from),
+        FieldKind::Span { .. } => measure(value).map_or_else(|| value.clone(), |m| m.to_lowercase().into()),
+        FieldKind::Amount { .. } => {
+            let unit = |m: String| m.to_uppercase().trim_end_matches('B').trim_end_matches('I').into();
+            measure(value).map_or_else(|| value.clone(), unit)
+        }
+        FieldKind::Logins { .. } => listed(value),
+        FieldKind::Wake { .. } => match listed(value) {
+            Value::Array(events) => events.into_iter().map(event).collect(),
+            other => other,
+        },
     }
+}
+
+/// A number with its unit, without what stands between them.
+fn measure(value: &Value) -> Option<String> {
+    Some(value.as_str()?.split_whitespace().collect())
+}
+
+/// One thing as a list of it.
+fn listed(value: &Value) -> Value {
+    match value {
+        Value::String(_) | Value::Object(_) => Value::Array(vec![value.clone()]),
+        _ => value.clone(),
+    }
+}
+
+/// What wakes an agent, named by its word alone.
+fn event(value: Value) -> Value {
+    if value.is_string() { serde_json::json!({"on": value}) } else { value }
 }
 
 fn number(value: &Value) -> Option<u64> {
@@ -162,6 +190,18 @@ mod tests {
 
     fn meant(tool: &str, given: impl Into<Value>) -> Option<Value> {
         named(catalogue::find(tool).expect("a tool").declaration(), &given.into()).map(|next| next.arguments)
+    }
+
+    #[test]
+    fn amounts_and_lists_get_their_form() {
+        let given = json!({
+            "instructions": "x", "wall": "30 M", "memory": "2 GiB", "hears": "ann", "wake": "post", "network": "false",
+        });
+        let right = json!({
+            "instructions": "x", "wall": "30m", "memory": "2G", "hears": ["ann"], "wake": [{"on": "post"}], "network": false,
+        });
+        assert_eq!(meant("ocx_create", given), Some(right));
+        assert_eq!(meant("ocx_create", json!({"instructions": "x", "wall": 30})), None, "of which unit?");
     }
 
     #[test]

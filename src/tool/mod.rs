@@ -5,6 +5,7 @@
 //! arrives and how an answer is shown are the business of [`crate::face`].
 
 pub mod answer;
+mod binding;
 pub mod catalogue;
 mod changes;
 pub mod declare;
@@ -12,9 +13,11 @@ mod deliver;
 mod dispatch;
 mod facts;
 pub mod input;
+mod list;
 pub mod meant;
 mod page;
 pub mod plan;
+mod publication;
 mod replacement;
 pub mod schema;
 pub mod session;
@@ -23,6 +26,7 @@ mod watch;
 
 mod audit;
 mod context;
+mod create;
 mod edit;
 mod find;
 mod post;
@@ -30,6 +34,7 @@ mod queue;
 mod read;
 mod save;
 mod status;
+mod stop;
 mod test;
 mod unversioned_get;
 mod unversioned_list;
@@ -38,6 +43,7 @@ mod wiki_edit;
 mod wiki_read;
 
 pub use answer::{Answer, NextCall, Operation, Stop};
+pub use binding::Binding;
 pub use declare::{Capability, Declaration, Field, FieldKind, Hints};
 pub use dispatch::call;
 pub use input::Input;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Stop};
-use super::catalogue::Tool;
+use super::catalogue::{Acts, Tool};
 use super::context::changed;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::deliver::{Written, deliver};
@@ -46,6 +46,10 @@ const fn part(name: &'static str, doc: &'static str) -> Field {
 impl Tool for Save {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
+    }
+
+    fn acts(&self) -> Acts {
+        Acts::OnCheckout
     }
 
     fn writes(&self) -> bool {

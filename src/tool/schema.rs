@@ -68,7 +68,33 @@ fn property(field: &Field) -> Value {
         }
         FieldKind::Word(words) => json!({"type": "string", "enum": words}),
         FieldKind::Flag => json!({"type": "boolean", "default": false}),
+        FieldKind::Switch => json!({"type": "boolean", "default": true}),
+        FieldKind::Span { default, .. } => measure(&default),
+        FieldKind::Amount { default, .. } => measure(&default),
+        FieldKind::Logins { count_max } => {
+            let login = json!({"type": "string", "minLength": 1, "maxLength": 60});
+            json!({"type": "array", "minItems": 1, "maxItems": count_max, "items": login})
+        }
+        FieldKind::Wake { count_max } => {
+            let event = json!({
+                "type": "object",
+                "properties": {
+                    "on": {"type": "string", "enum": ["post", "check-in"]},
+                    "branch": {"type": "string", "description": "with check-in only: the branch that it arrives on"},
+                },
+                "required": ["on"],
+                "additionalProperties": false,
+            });
+            json!({
+                "type": "array", "minItems": 1, "maxItems": count_max, "items": event, "default": [{"on": "post"}],
+            })
+        }
     };
-    p["description"] = field.doc.into();
+    p["description"] = field.words().into();
     p
+}
+
+/// A number with its unit, as text.
+fn measure(default: &impl ToString) -> Value {
+    json!({"type": "string", "minLength": 2, "maxLength": 20, "default": default.to_string()})
 }

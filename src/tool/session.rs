@@ -1,4 +1,5 @@
-//! Where calls act and as whom: one checkout, opened when first needed, and the login that it belongs to.
+//! Where calls act and as whom: one checkout, opened when first needed, and the login that it belongs to or that the
+//! caller has proved.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use super::answer::{NextCall, Stop};
+use super::binding::Binding;
 use super::declare::Declaration;
 use super::input::Input;
 use super::meant;
@@ -19,11 +21,19 @@ use crate::repo::store::{Files, Store};
 use crate::repo::tree::{Found, Search, Tree};
 use crate::run::{Leash, Run};
 
-/// Where calls act: the checkout that holds a folder.
+/// Where calls act: the checkout that holds a folder. Clones share it.
+#[derive(Clone)]
 pub struct Session {
     folder: PathBuf,
     leash: Leash,
     password: Option<Password>,
+    binding: Binding,
+    login: Option<User>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
     run: Mutex<Option<Arc<Run>>>,
     /// Held by the one call that writes in the checkout.
     writing: Mutex<()>,
@@ -44,9 +54,29 @@ impl Session {
             folder: folder.into(),
             leash,
             password: None,
-            run: Mutex::default(),
-            writing: Mutex::default(),
+            binding: Binding::default(),
+            login: None,
+            shared: Arc::default(),
         }
+    }
+
+    /// The same, bound so.
+    #[must_use]
+    pub fn bound(self, binding: Binding) -> Self {
+        Self { binding, ..self }
+    }
+
+    /// Where its calls act, seen from who makes them.
+    #[must_use]
+    pub fn binding(&self) -> Binding {
+        self.binding
+    }
+
+    /// The same for a caller who has proved to be `login`, instead of the checkout's user. Its rights are those of that
+    /// login in the repository.
+    #[must_use]
+    pub fn acting_as(&self, login: User) -> Self {
+        Self { login: Some(login), ..self.clone() }
     }
 
     /// The same with the password for the server, used where the repository keeps none. It is written nowhere.
@@ -57,7 +87,7 @@ impl Session {
 
     /// The run of the checkout; opened again when the checkout was closed or replaced meanwhile.
     fn run(&self) -> Result<Arc<Run>> {
-        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = self.shared.run.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = run.as_ref().filter(|r| r.checkout().is_there()) {
             return Ok(Arc::clone(open));
         }
@@ -69,7 +99,7 @@ impl Session {
 
     /// Lets go of the checkout; the next call opens it anew.
     pub(super) fn forget(&self) {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.shared.run.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     fn no_checkout(&self, error: Error) -> Error {
@@ -91,16 +121,25 @@ pub struct Call<'a> {
     session: &'a Session,
     tool: &'static str,
     run: Arc<Run>,
+    /// Who calls.
     user: User,
+    /// Whose the checkout is.
+    owner: User,
     watch: &'a Watch,
 }
 
 impl<'a> Call<'a> {
-    /// Opens the checkout and checks that its user may call the tool.
+    /// Opens the checkout and checks that the caller may call the tool.
     pub(super) fn open(session: &'a Session, tool: &'static Declaration, watch: &'a Watch) -> Result<Self> {
         let run = session.run()?;
-        let user = run.checkout().user()?;
-        let call = Self { session, tool: tool.name, run, user, watch };
+        let owner = run.checkout().user()?;
+        let user = session.login.clone().unwrap_or_else(|| owner.clone());
+        let call = Self { session, tool: tool.name, run, user, owner, watch };
+        if session.login.is_some() && call.store().user(&call.user)?.is_none() {
+            let what = format!("the repository has no user `{}`", call.user);
+            return Err(Error::new(Kind::Denied, what)
+                .hint("Have someone with setup add the login, or call with the token of another."));
+        }
         call.require(tool.needs.letters(), tool.name)?;
         Ok(call)
     }
@@ -130,9 +169,45 @@ impl<'a> Call<'a> {
         ))
     }
 
+    /// Refuses a caller who is not the checkout's user what acts on its files: a check-in would carry that user's name.
+    ///
+    /// # Errors
+    /// `Denied`.
+    pub(super) fn require_own_checkout(&self, what: &str) -> Result<()> {
+        if self.owns_checkout() {
+            return Ok(());
+        }
+        let what = format!(
+            "`{what}` acts on the files of this checkout, which are `{}`'s alone, and you are `{}`",
+            self.owner, self.user
+        );
+        Err(Error::new(Kind::Denied, what).hint(
+            "Nothing was changed. What reads and what writes records (ocx_post, ocx_audit, ocx_wiki_edit, ...) is open to \
+             you; to change files, have a checkout of your own opened and served.",
+        ))
+    }
+
+    /// Whether the caller is the checkout's user.
+    #[must_use]
+    pub fn owns_checkout(&self) -> bool {
+        self.user == self.owner
+    }
+
+    /// Whose the checkout is.
+    #[must_use]
+    pub fn owner(&self) -> &User {
+        &self.owner
+    }
+
+    /// Where the call acts, seen from the caller.
+    #[must_use]
+    pub fn binding(&self) -> Binding {
+        self.session.binding
+    }
+
     /// Waits until no other call of this process writes in the checkout.
     pub(super) fn turn(&self) -> MutexGuard<'a, ()> {
-        self.session.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.session.shared.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The run.

@@ -9,6 +9,7 @@ use super::declare::{Capability, Declaration, Hints};
 use super::facts;
 use super::input::Input;
 use super::plan::Plan;
+use super::publication::{self, Asking};
 use super::session::Call;
 
 /// The tool.
@@ -17,10 +18,10 @@ pub struct Status;
 static DECLARATION: Declaration = Declaration {
     name: "ocx_status",
     title: "Who and where you are",
-    summary: "Who and where you are: your login and its capabilities, the repository, the host and the tools of this \
-              connection. For the work itself call ocx_context.",
+    summary: "Who and where you are: your login and its capabilities, the repository, the host, the tools of this \
+              connection, and whether the server takes pushes. For the work itself call ocx_context.",
     needs: Capability::Anyone,
-    hints: Hints::LOOKS,
+    hints: Hints { open_world: true, ..Hints::LOOKS },
     fields: &facts::CALLER,
 };
 
@@ -43,17 +44,27 @@ impl Tool for Status {
             }),
         );
         result.insert("host".into(), host().into());
-        result.insert("server_facts".into(), facts::server_facts(call)?);
+        let asking = Asking::of(call)?;
+        result.insert("server_facts".into(), facts::server_facts(call, &asking.unasked())?);
         result.insert("caller_report".into(), facts::caller_report(input));
+        result.insert("guidance".into(), facts::guidance(call, input));
         if call.may(Capability::Read.letters())? {
-            result.insert("next_call".into(), NextCall::new("ocx_context", said(input)).to_json());
+            let next = facts::next_call(call, input, Some(NextCall::new("ocx_context", said(input))));
+            result.insert("next_call".into(), next.map_or(Value::Null, |n| n.to_json()));
         } else {
             result.insert("next_call".into(), Value::Null);
             let blocker =
                 format!("`{}` lacks capability `o`, without which no file can be read", call.user());
             result.insert("blocker".into(), blocker.into());
         }
-        Ok(Plan::looked(vec![Operation::reads("read_user")], Value::Object(result)))
+        let mut known = Value::Object(result);
+        let mut log = vec![Operation::reads("read_user")];
+        let Some(remote) = asking.remote else { return Ok(Plan::looked(log, known)) };
+        log.push(Operation::reads("ask_server"));
+        Ok(Plan::change(log, known.clone(), move |_| {
+            known["server_facts"]["publication"] = publication::asked(call, &remote);
+            Ok(known)
+        }))
     }
 }
 

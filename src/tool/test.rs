@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{Operation, Stop};
-use super::catalogue::Tool;
+use super::catalogue::{Acts, Tool};
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
 use super::page::{self, BYTES_MAX, counted};
@@ -44,6 +44,10 @@ static DECLARATION: Declaration = Declaration {
 impl Tool for Test {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
+    }
+
+    fn acts(&self) -> Acts {
+        Acts::OnCheckout
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {

@@ -8,6 +8,7 @@ mod place;
 
 mod bundle;
 mod content;
+mod identity;
 mod line;
 mod path;
 mod process;

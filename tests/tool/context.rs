@@ -1,9 +1,9 @@
 //! `ocx_context`, and every tool where there is no checkout.
 
-use ocx::tool::{FieldKind, Session, Watch, call};
-use serde_json::{Value, json};
+use ocx::tool::{Session, Watch, call};
+use serde_json::json;
 
-use crate::fixture::{Fixture, four};
+use crate::fixture::{Fixture, four, required};
 
 #[test]
 fn it_tells_branch_changes_tests_and_who_calls() {
@@ -51,20 +51,8 @@ fn without_a_checkout_every_tool_says_how_to_open_one() {
     let session = Session::at(folder.path());
     for tool in ocx::tool::catalogue::TOOLS {
         let name = tool.declaration().name;
-        let required = tool.declaration().fields().filter(|f| f.required);
-        let input = required.map(|f| (f.name.to_owned(), any(f.kind))).collect();
-        let answer = call(&session, name, input, &Watch::default()).into_json();
+        let answer = call(&session, name, required(tool.declaration()), &Watch::default()).into_json();
         assert_eq!((&answer["ok"], &answer["code"]), (&json!(false), &json!("not_found")), "{answer}");
         assert!(answer["next_step"].as_str().unwrap_or_default().contains("ocx open"), "{answer}");
-    }
-}
-
-/// A value that fits.
-fn any(kind: FieldKind) -> Value {
-    match kind {
-        FieldKind::Text { .. } => json!("x"),
-        FieldKind::Number { min, .. } => json!(min),
-        FieldKind::Word(words) => json!(words[0]),
-        FieldKind::Flag => json!(true),
     }
 }

@@ -5,7 +5,9 @@ mod fixture;
 
 mod audit;
 mod battery;
+mod binding;
 mod context;
+mod create;
 mod deliver;
 mod dry_run;
 mod edit;
@@ -16,6 +18,7 @@ mod read;
 mod records;
 mod save;
 mod status;
+mod stop;
 mod test;
 mod unversioned_put;
 mod wiki_edit;

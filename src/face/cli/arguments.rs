@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Listen;
-use crate::tool::{Declaration, Field, FieldKind, catalogue};
+use crate::tool::{Binding, Declaration, Field, FieldKind, catalogue};
 
 /// The whole command line.
 pub fn command() -> Command {
@@ -35,21 +35,36 @@ pub fn command() -> Command {
 pub fn input(tool: &Declaration, given: &ArgMatches) -> Value {
     let mut input = Map::new();
     for field in tool.fields() {
-        if field.kind == FieldKind::Flag {
-            if given.get_flag(field.name) {
-                input.insert(field.name.into(), true.into());
-            }
-        } else if let Some(text) = given.get_one::<String>(field.name) {
-            input.insert(field.name.into(), typed(field, text));
+        if let Some(value) = value(field, given) {
+            input.insert(field.name.into(), value);
         }
     }
     Value::Object(input)
 }
 
-fn typed(field: &Field, text: &str) -> Value {
+fn value(field: &Field, given: &ArgMatches) -> Option<Value> {
+    let texts = || given.get_many::<String>(field.name).unwrap_or_default();
     match field.kind {
-        FieldKind::Number { .. } => text.parse::<u64>().map_or_else(|_| text.into(), Value::from),
-        _ => text.into(),
+        FieldKind::Flag => given.get_flag(field.name).then(|| true.into()),
+        FieldKind::Switch => given.get_flag(field.name).then(|| false.into()),
+        FieldKind::Number { .. } => {
+            texts().next().map(|text| text.parse::<u64>().map_or_else(|_| text.as_str().into(), Value::from))
+        }
+        FieldKind::Logins { .. } | FieldKind::Wake { .. } => {
+            let is_wake = matches!(field.kind, FieldKind::Wake { .. });
+            let entries: Vec<Value> =
+                texts().map(|text| if is_wake { event(text) } else { text.as_str().into() }).collect();
+            (!entries.is_empty()).then(|| entries.into())
+        }
+        _ => texts().next().map(|text| text.as_str().into()),
+    }
+}
+
+/// What wakes an agent, as a flag has it: `post`, or `check-in:BRANCH`.
+fn event(text: &str) -> Value {
+    match text.split_once(':') {
+        Some((on, branch)) => json!({"on": on, "branch": branch}),
+        None => json!({"on": text}),
     }
 }
 
@@ -137,10 +152,15 @@ fn subcommand(tool: &Declaration) -> Command {
 }
 
 fn argument(field: &Field) -> Arg {
-    let arg = Arg::new(field.name).help(field.doc).required(field.required);
+    let arg = Arg::new(field.name).help(field.words().into_owned()).required(field.required);
     let long = field.name.replace('_', "-");
     let arg = match field.kind {
         FieldKind::Flag => return arg.long(long).action(ArgAction::SetTrue),
+        FieldKind::Switch => return arg.long(format!("no-{long}")).action(ArgAction::SetTrue),
+        FieldKind::Span { .. } => arg.value_name("SPAN"),
+        FieldKind::Amount { .. } => arg.value_name("AMOUNT"),
+        FieldKind::Logins { .. } => arg.value_name("LOGIN").action(ArgAction::Append),
+        FieldKind::Wake { .. } => arg.value_name("EVENT").action(ArgAction::Append),
         FieldKind::Text { .. } => arg.value_name("TEXT"),
         FieldKind::Number { .. } => arg.value_name("N"),
         FieldKind::Word(_) => arg.value_name("WORD"),
@@ -165,12 +185,18 @@ fn mcp() -> Command {
                 .help("Serve over HTTP at this address, such as 127.0.0.1:8765; a port alone is one of this machine only, and 0 takes a free one"),
         )
         .arg(
+            Arg::new("remote")
+                .long("remote")
+                .action(ArgAction::SetTrue)
+                .help("Say that callers have their files elsewhere; implied by an address that is not loopback"),
+        )
+        .arg(
             Arg::new("token_file")
                 .long("token-file")
                 .value_name("FILE")
                 .requires("listen")
                 .value_parser(value_parser!(PathBuf))
-                .help("The file with the token that callers must send as their bearer token; OCX_TOKEN otherwise"),
+                .help("The file with the tokens of which callers must send one as their bearer token, in lines of LOGIN TOKEN, or a token alone for the checkout's user; OCX_TOKEN otherwise"),
         )
         .arg(
             Arg::new("host")
@@ -189,6 +215,12 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     }
     text.parse()
         .map_err(|_| "it must be ADDRESS:PORT, such as 127.0.0.1:8765 or [::1]:8765, or a port".to_owned())
+}
+
+/// Where the files of `ocx mcp`'s callers are: who comes from another machine has them there.
+pub fn binding(given: &ArgMatches) -> Binding {
+    let beyond = given.get_one::<SocketAddr>("listen").is_some_and(|address| !address.ip().is_loopback());
+    if beyond || given.get_flag("remote") { Binding::Remote } else { Binding::Local }
 }
 
 /// How `ocx mcp` is to listen, where it is.

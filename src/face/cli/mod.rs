@@ -17,7 +17,7 @@ use clap::ArgMatches;
 use serde_json::Value;
 
 use crate::error::{Error, Kind, Result};
-use crate::tool::{self, Answer, Declaration, Session, Watch};
+use crate::tool::{self, Answer, Binding, Declaration, Session, Watch};
 
 /// What was asked was done.
 const DONE: u8 = 0;
@@ -51,6 +51,8 @@ pub enum Other {
     Mcp {
         /// The folder of the checkout.
         folder: PathBuf,
+        /// Where callers' files are.
+        binding: Binding,
         /// Where to listen instead of on standard input.
         listen: Option<Listen>,
     },
@@ -63,7 +65,7 @@ pub enum Other {
 pub struct Listen {
     /// The address; port 0 takes a free one.
     pub address: SocketAddr,
-    /// The file that holds the token which callers must send.
+    /// The file that holds the tokens of which callers must send one.
     pub token_file: Option<PathBuf>,
     /// What the server is called besides its address.
     pub hosts: Vec<String>,
@@ -103,7 +105,10 @@ pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Ended {
         return Ended::Exit(USAGE);
     };
     match command {
-        "mcp" => return Ended::Other(Other::Mcp { folder, listen: arguments::listen(given) }),
+        "mcp" => {
+            let (binding, listen) = (arguments::binding(given), arguments::listen(given));
+            return Ended::Other(Other::Mcp { folder, binding, listen });
+        }
         "demo" => return Ended::Other(Other::Demo),
         _ => {}
     }
@@ -210,6 +215,33 @@ mod tests {
         let (folder, rest) = verbatim(&words("-C dir fossil -C x --json"), "fossil").expect("fossil");
         assert_eq!((folder, rest), (Some(PathBuf::from("dir")), words("-C x --json")));
         assert_eq!(verbatim(&words("read fossil"), "fossil"), None);
+    }
+
+    #[test]
+    fn a_server_that_others_reach_is_remote_to_its_callers() {
+        let bound = |line: &str| {
+            let mut terminal = Terminal {
+                input: &mut std::io::empty(),
+                out: &mut std::io::sink(),
+                err: &mut std::io::sink(),
+                out_is_terminal: false,
+                err_is_terminal: false,
+                login: None,
+                password: None,
+            };
+            match run(words(line), &mut terminal) {
+                Ended::Other(Other::Mcp { binding, .. }) => binding,
+                other => panic!("{other:?}"),
+            }
+        };
+        for line in ["mcp", "mcp --listen", "mcp --listen 127.0.0.1:8765", "mcp --listen [::1]:0"] {
+            assert_eq!(bound(line), Binding::Local, "{line}");
+        }
+        for line in
+            ["mcp --remote", "mcp --listen --remote", "mcp --listen 0.0.0.0:0", "mcp --listen [::]:80"]
+        {
+            assert_eq!(bound(line), Binding::Remote, "{line}");
+        }
     }
 
     #[test]

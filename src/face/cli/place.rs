@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 
 use super::{Terminal, sync};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::name::{User, shown};
 use crate::repo::{Checkout, MergeHow, NewRepository, Remote, Repository, SyncOptions, Updated};
 use crate::run::set_objective;
@@ -42,7 +42,7 @@ fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<S
     let remote = Remote::parse(text(given, "url").unwrap_or_default())?;
     let remote = sync::reached(remote, given, folder, terminal)?;
     let user = match text(given, "user") {
-        Some(name) => User::parse(name)?,
+        Some(name) => someone(name)?,
         None => remote.user().cloned().map_or_else(|| User::parse(login.unwrap_or("admin")), Ok)?,
     };
     let repository =
@@ -55,7 +55,7 @@ fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<S
 
 fn open(given: &ArgMatches, folder: &Path) -> Result<String> {
     let repository = Repository::open(&path(given, "repository", folder))?;
-    let user = text(given, "user").map(User::parse).transpose()?;
+    let user = text(given, "user").map(someone).transpose()?;
     let dir = path(given, "dir", folder);
     let checkout = Checkout::open(&repository, &dir, text(given, "version"), user.as_ref())?;
     if let Some(objective) = text(given, "objective") {
@@ -109,6 +109,16 @@ fn listed(head: String, updated: &Updated) -> String {
         format!("{}: {}{more}", path(&file.path), file.what)
     });
     std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n")
+}
+
+/// A login as whom saves can be made.
+fn someone(name: &str) -> Result<User> {
+    let user = User::parse(name)?;
+    if user.is_group() {
+        let what = format!("`{user}` is one of Fossil's groups, and nobody's login");
+        return Err(Error::new(Kind::Invalid, what).hint("Name the login of a person or an agent."));
+    }
+    Ok(user)
 }
 
 fn text<'a>(given: &'a ArgMatches, name: &str) -> Option<&'a str> {

@@ -5,14 +5,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::tokens::Tokens;
+use crate::error::{Error, Kind, Result};
+use crate::name::User;
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
 use hyper::http::uri::{Authority, Uri};
-use sha3::{Digest, Sha3_256};
-
-use crate::error::{Error, Kind, Result};
-
-/// The least length of a token, in bytes.
-const TOKEN_BYTES_MIN: usize = 16;
 
 /// Why a request is turned away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,45 +22,33 @@ pub enum Refusal {
     Token,
 }
 
-/// The names that the server answers to, and the token that a caller needs.
+/// The names that the server answers to, and the tokens of which a caller needs one.
 pub struct Gate {
     names: Vec<String>,
-    token: Option<[u8; 32]>,
+    tokens: Option<Tokens>,
 }
 
 impl Gate {
-    /// The gate of a server at `address` that is also called `names`.
+    /// The gate of a server at `address` that is also called `names`, with tokens as [`Tokens::parse`] reads them.
     ///
     /// # Errors
-    /// `Denied`, when an address that others can reach has no token; `Invalid`, when the token is too short or holds
-    /// what a header can't.
-    pub fn new(address: SocketAddr, names: &[String], token: Option<&str>) -> Result<Self> {
-        let Some(token) = token else {
-            return if address.ip().is_loopback() {
-                Ok(Self { names: lowercase(names), token: None })
-            } else {
-                Err(Error::new(
-                    Kind::Denied,
-                    format!("`{address}` can be reached by others and needs a token"),
-                )
-                .hint("Give one with --token-file FILE or in OCX_TOKEN, or listen on 127.0.0.1."))
-            };
-        };
-        if token.len() < TOKEN_BYTES_MIN || !token.bytes().all(|b| b.is_ascii_graphic()) {
-            let what = format!(
-                "a token must be at least {TOKEN_BYTES_MIN} printable ASCII characters without spaces"
-            );
-            return Err(Error::new(Kind::Invalid, what)
-                .hint("Make one with `openssl rand -hex 32` and put it alone in the file."));
+    /// `Denied`, when an address that others can reach has no token; `Invalid` for tokens that cannot be used.
+    pub fn new(address: SocketAddr, names: &[String], tokens: Option<&str>) -> Result<Self> {
+        let tokens = tokens.map(Tokens::parse).transpose()?;
+        if tokens.is_none() && !address.ip().is_loopback() {
+            let what = format!("`{address}` can be reached by others and needs a token");
+            return Err(Error::new(Kind::Denied, what)
+                .hint("Give one with --token-file FILE or in OCX_TOKEN, or listen on 127.0.0.1."));
         }
-        Ok(Self { names: lowercase(names), token: Some(digest(token.as_bytes())) })
+        Ok(Self { names: names.iter().map(|name| name.to_ascii_lowercase()).collect(), tokens })
     }
 
-    /// Judges the head of a request.
+    /// Judges the head of a request, and gives the login that its token stands for: none for the checkout's user. No
+    /// other header, such as what a proxy says of the user, and no cookie counts.
     ///
     /// # Errors
     /// The first thing that is wrong with it.
-    pub fn admit(&self, uri: &Uri, headers: &HeaderMap) -> std::result::Result<(), Refusal> {
+    pub fn admit(&self, uri: &Uri, headers: &HeaderMap) -> std::result::Result<Option<User>, Refusal> {
         let host = headers.get(HOST).map_or_else(
             || uri.authority().cloned(),
             |value| value.to_str().ok().and_then(|text| text.parse().ok()),
@@ -77,12 +62,9 @@ impl Gate {
                 return Err(Refusal::Origin);
             }
         }
-        match self.token {
-            Some(token) if !bearer(headers).is_some_and(|given| same(&digest(given), &token)) => {
-                Err(Refusal::Token)
-            }
-            _ => Ok(()),
-        }
+        let Some(tokens) = &self.tokens else { return Ok(None) };
+        let token = bearer(headers).and_then(|given| tokens.find(given)).ok_or(Refusal::Token)?;
+        Ok(token.login().cloned())
     }
 
     /// An address cannot be rebound, so that any will do; a name must be one of ours.
@@ -92,23 +74,12 @@ impl Gate {
     }
 }
 
-fn lowercase(names: &[String]) -> Vec<String> {
-    names.iter().map(|name| name.to_ascii_lowercase()).collect()
-}
-
+/// The bearer token of a request that has one and no other proof.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let value = headers.get(AUTHORIZATION)?.as_bytes();
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next().filter(|_| values.next().is_none())?.as_bytes();
     let (scheme, token) = value.split_at_checked(b"Bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
-}
-
-fn digest(token: &[u8]) -> [u8; 32] {
-    Sha3_256::digest(token).into()
-}
-
-/// Compares in the same time whatever differs.
-fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
-    std::hint::black_box(a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b))) == 0
 }
 
 #[cfg(test)]
@@ -121,7 +92,7 @@ mod tests {
         Gate::new("127.0.0.1:80".parse().unwrap(), &["Box.Example".into()], token).unwrap()
     }
 
-    fn admit(gate: &Gate, headers: &[(&'static str, &str)]) -> std::result::Result<(), Refusal> {
+    fn admit(gate: &Gate, headers: &[(&'static str, &str)]) -> std::result::Result<Option<User>, Refusal> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
@@ -133,7 +104,7 @@ mod tests {
     fn m11_a_foreign_host_or_origin_is_refused() {
         let gate = gate(None);
         for host in ["127.0.0.1:8080", "localhost", "[::1]:9", "box.example:80", "BOX.example"] {
-            assert_eq!(admit(&gate, &[("host", host)]), Ok(()), "{host}");
+            assert_eq!(admit(&gate, &[("host", host)]), Ok(None), "{host}");
         }
         for host in
             ["evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", ""]
@@ -142,8 +113,8 @@ mod tests {
         }
         assert_eq!(admit(&gate, &[]), Err(Refusal::Host));
         let from = |origin| admit(&gate, &[("host", "localhost"), ("origin", origin)]);
-        assert_eq!(from("http://localhost:3000"), Ok(()));
-        assert_eq!(from("https://box.example"), Ok(()));
+        assert_eq!(from("http://localhost:3000"), Ok(None));
+        assert_eq!(from("https://box.example"), Ok(None));
         for origin in ["http://evil.example", "null", "", "http://localhost.evil.example", "file://"] {
             assert_eq!(from(origin), Err(Refusal::Origin), "{origin}");
         }
@@ -153,14 +124,36 @@ mod tests {
     fn a_token_is_wanted_whole_and_as_a_bearer() {
         let gate = gate(Some(TOKEN));
         let with = |value: &str| admit(&gate, &[("host", "localhost"), ("authorization", value)]);
-        assert_eq!(with(&format!("Bearer {TOKEN}")), Ok(()));
-        assert_eq!(with(&format!("bearer {TOKEN}")), Ok(()));
+        assert_eq!(with(&format!("Bearer {TOKEN}")), Ok(None));
+        assert_eq!(with(&format!("bearer {TOKEN}")), Ok(None));
         for value in
             ["Bearer ", "Bearer 0123456789abcde", "Bearer 0123456789abcdef0", TOKEN, "Basic 0123456789abcdef"]
         {
             assert_eq!(with(value), Err(Refusal::Token), "{value}");
         }
         assert_eq!(admit(&gate, &[("host", "localhost")]), Err(Refusal::Token));
+        let bearer = format!("Bearer {TOKEN}");
+        let twice = [
+            ("host", "localhost"),
+            ("authorization", &bearer[..]),
+            ("authorization", "Bearer another-token"),
+        ];
+        assert_eq!(admit(&gate, &twice), Err(Refusal::Token));
+    }
+
+    #[test]
+    fn a02_only_the_token_says_who_calls() {
+        let gate = gate(Some(&format!("ann {TOKEN}")));
+        let bearer = format!("Bearer {TOKEN}");
+        let claims = [
+            ("host", "localhost"),
+            ("x-forwarded-user", "admin"),
+            ("remote-user", "admin"),
+            ("cookie", "fossil-1=admin"),
+        ];
+        assert_eq!(admit(&gate, &claims), Err(Refusal::Token));
+        let proved = [&claims[..], &[("authorization", &bearer[..])]].concat();
+        assert_eq!(admit(&gate, &proved), Ok(Some(User::parse("ann").unwrap())));
     }
 
     #[test]

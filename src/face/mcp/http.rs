@@ -12,7 +12,7 @@ use std::time::Duration;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, EXPECT, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, EXPECT, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gate::{Gate, Refusal};
 use super::rescue::{self, Judged, MESSAGE_BYTES_MAX};
-use super::{GRACE, SHUTDOWN, Server, runtime};
+use super::{Caller, GRACE, SHUTDOWN, Server, runtime};
 use crate::error::{Error, Result};
 use crate::tool::Session;
 
@@ -57,13 +57,14 @@ pub struct Listener {
 
 impl Listener {
     /// Listens on `address`; port 0 takes a free one. `names` are what the server is called besides its address, and
-    /// `token` is what callers must send as their bearer token.
+    /// `tokens` are lines of `LOGIN TOKEN`, or of a token alone, which stands for the checkout's user: callers must send
+    /// one as their bearer token, and act as its login.
     ///
     /// # Errors
-    /// `Denied`, when the address is not loopback and there is no token; `Invalid` for an unusable token; `Io`, when
-    /// the address can't be had.
-    pub fn bind(address: SocketAddr, names: &[String], token: Option<&str>) -> Result<Self> {
-        let gate = Gate::new(address, names, token)?;
+    /// `Denied`, when the address is not loopback and there is no token; `Invalid`, naming the line, for tokens that
+    /// cannot be used; `Io`, when the address can't be had.
+    pub fn bind(address: SocketAddr, names: &[String], tokens: Option<&str>) -> Result<Self> {
+        let gate = Gate::new(address, names, tokens)?;
         let cannot = |e| Error::io(format!("cannot listen on `{address}`"), e);
         let socket = TcpListener::bind(address).map_err(cannot)?;
         socket.set_nonblocking(true).map_err(cannot)?;
@@ -180,9 +181,10 @@ impl Door {
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Answer {
-        if let Err(refusal) = self.gate.admit(request.uri(), request.headers()) {
-            return turned_away(refusal);
-        }
+        let login = match self.gate.admit(request.uri(), request.headers()) {
+            Ok(login) => login,
+            Err(refusal) => return turned_away(refusal),
+        };
         if request.uri().path() != PATH {
             return words(StatusCode::NOT_FOUND, format!("nothing is here; MCP is served at {PATH}"));
         }
@@ -190,7 +192,12 @@ impl Door {
             return self.service.handle(request).await;
         }
         let may_wait = request.headers().contains_key(EXPECT);
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        // It has done its work, and no log may ever show it.
+        head.headers.remove(AUTHORIZATION);
+        if let Some(login) = login {
+            head.extensions.insert(Caller(login));
+        }
         let body = match whole(body, may_wait).await {
             Ok(body) => body,
             Err(answer) => return answer,
@@ -283,7 +290,7 @@ fn turned_away(refusal: Refusal) -> Answer {
         Refusal::Token => {
             let mut answer = words(
                 StatusCode::UNAUTHORIZED,
-                "send the server's token as `Authorization: Bearer TOKEN`".to_owned(),
+                "send a token of this server as `Authorization: Bearer TOKEN`".to_owned(),
             );
             answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"ocx\""));
             answer

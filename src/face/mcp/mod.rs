@@ -7,11 +7,13 @@ mod gate;
 pub mod http;
 pub mod lines;
 mod rescue;
+mod tokens;
 
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
     ErrorData, Implementation, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
@@ -24,7 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::Lines;
 use crate::error::{Error, Kind, Result};
-use crate::tool::{self, Answer, Declaration, Session, Stop, Watch};
+use crate::name::User;
+use crate::tool::{self, Answer, Binding, Declaration, Session, Stop, Watch};
 
 /// How often a call that takes long says that it goes on.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
@@ -45,6 +48,10 @@ const INSTRUCTIONS: &str = "Work in a Fossil checkout. Start with ocx_context: i
 branch, what is changed and the tests. Find with ocx_find, read with ocx_read, change with ocx_edit (copy `old` \
 exactly from what ocx_read gave), run ocx_test, then ocx_save, which commits and pushes. Every answer begins with \
 `ok`; when it is false, do what `next_step` says, or make the call in `next_call` as it stands.";
+
+/// What is said besides where the checkout is not among the caller's files.
+const REMOTE: &str = " The checkout is on this server: no call reaches the files of your computer. If you have a Fossil \
+clone of your own, or can make one, say so in `caller` of ocx_context.";
 
 /// Serves one client on `input` and `output` until the input ends.
 ///
@@ -84,6 +91,10 @@ async fn serve_lines(session: Session, input: File, output: File) -> Result<()> 
     }
 }
 
+/// Who the sender of a request over HTTP has proved to be, where that is not the checkout's user.
+#[derive(Debug, Clone)]
+struct Caller(User);
+
 /// The server as rmcp sees it, whatever brings the messages.
 #[derive(Clone)]
 struct Server {
@@ -99,7 +110,10 @@ impl ServerHandler for Server {
                 Implementation::new("ocx", env!("CARGO_PKG_VERSION"))
                     .with_title("OCX: tools for a Fossil checkout"),
             )
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(match self.session.binding() {
+                Binding::Local => INSTRUCTIONS.to_owned(),
+                Binding::Remote => format!("{INSTRUCTIONS}{REMOTE}"),
+            })
     }
 
     async fn list_tools(
@@ -107,7 +121,8 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = tool::catalogue::TOOLS.iter().map(|t| listed(t.declaration())).collect();
+        let tools =
+            tool::catalogue::TOOLS.iter().map(|t| listed(t.declaration(), self.session.binding())).collect();
         Ok(ListToolsResult::with_all_items(tools).with_ttl_ms(LIST_TTL_MS))
     }
 
@@ -143,6 +158,15 @@ impl ServerHandler for Server {
 const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
 
 impl Server {
+    /// The session as the one who calls.
+    fn session_for(&self, context: &RequestContext<RoleServer>) -> Arc<Session> {
+        let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
+        match caller {
+            Some(Caller(login)) => Arc::new(self.session.acting_as(login.clone())),
+            None => Arc::clone(&self.session),
+        }
+    }
+
     /// Runs the call on a thread of its own, so that nothing else waits for it, and tells the client that it goes on.
     async fn call(
         &self,
@@ -154,7 +178,7 @@ impl Server {
         // Over HTTP the call is dropped when its connection is.
         let _gone = watch.token().clone().drop_guard();
         let mut job = tokio::task::spawn_blocking({
-            let (session, watch, name) = (Arc::clone(&self.session), Arc::clone(&watch), name.clone());
+            let (session, watch, name) = (self.session_for(&context), Arc::clone(&watch), name.clone());
             let input = request.arguments.map_or(Value::Null, Value::Object);
             move || result(tool::call(&session, &name, input, &watch))
         });
@@ -201,13 +225,13 @@ impl<'a> Progress<'a> {
     }
 }
 
-fn listed(tool: &Declaration) -> Tool {
+fn listed(tool: &Declaration, binding: Binding) -> Tool {
     let hints = ToolAnnotations::with_title(tool.title)
         .read_only(tool.hints.read_only)
         .destructive(tool.hints.destructive)
         .idempotent(tool.hints.idempotent)
         .open_world(tool.hints.open_world);
-    let mut listed = Tool::new(tool.name, tool.description(), tool::schema::input_schema(tool))
+    let mut listed = Tool::new(tool.name, binding.description(tool), tool::schema::input_schema(tool))
         .with_raw_output_schema(Arc::new(tool::schema::output_schema()))
         .with_annotations(hints);
     listed.title = Some(tool.title.to_owned());

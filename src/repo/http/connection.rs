@@ -104,6 +104,12 @@ impl Connection {
         &self.0.limits
     }
 
+    /// The same way with other limits, and lines of its own.
+    #[must_use]
+    pub fn within(&self, limits: Limits) -> Self {
+        Self::of(limits, self.0.roots.clone(), self.0.proxy.clone())
+    }
+
     fn of(limits: Limits, roots: RootCerts, proxy: Option<Proxy>) -> Self {
         Self(Arc::new(Shared { limits, roots, proxy, idle: Mutex::default() }))
     }

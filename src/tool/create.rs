@@ -1,0 +1,137 @@
+//! `ocx_create`: an agent with a login of its own, told by a record in the forum. Only where a node runs agents.
+
+use serde_json::{Value, json};
+
+use super::answer::Stop;
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::input::Input;
+use super::plan::Plan;
+use super::session::Call;
+use crate::error::{Error, Kind, Result};
+use crate::name::User;
+use crate::run::{Amount, Span};
+
+/// The most logins that an agent hears, and events that wake it.
+const LIST_MAX: usize = 20;
+
+const WALL: Span = Span::hours(1);
+const CPU: Span = Span::minutes(30);
+const MEMORY: Amount = Amount::mebibytes(2_048);
+const PROCESSES: u64 = 64;
+
+/// The longest that an agent may run: a week.
+const SPAN_MAX: Span = Span::hours(168);
+
+/// The tool.
+pub struct Create;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_create",
+    title: "Create an agent",
+    summary: "Create an agent: makes its login, writes its record as a new forum thread and starts it, on a server that \
+              runs agents. The result is the record's hash, which ocx_stop takes.",
+    needs: Capability::Admin,
+    hints: Hints { read_only: false, destructive: false, idempotent: false, open_world: true },
+    fields: &FIELDS,
+};
+
+static FIELDS: [Field; 9] = [
+    Field {
+        name: "instructions",
+        kind: FieldKind::Text { bytes_max: 32 << 10, empty: false },
+        required: true,
+        positional: true,
+        doc: "what the agent is to do",
+    },
+    optional("runner", FieldKind::Word(&RUNNERS), "what runs it; claude unless given"),
+    optional(
+        "wake",
+        FieldKind::Wake { count_max: LIST_MAX },
+        "what wakes it: a post in its thread, or a check-in that arrives on a branch (as a flag: post or check-in:BRANCH)",
+    ),
+    optional(
+        "hears",
+        FieldKind::Logins { count_max: LIST_MAX },
+        "the logins whose posts wake it; any with admin or setup unless given",
+    ),
+    optional(
+        "network",
+        FieldKind::Switch,
+        "false (as a flag: --no-network): it gets no network but this server",
+    ),
+    optional(
+        "wall",
+        FieldKind::Span { min: Span::minutes(1), max: SPAN_MAX, default: WALL },
+        "the time it may run",
+    ),
+    optional(
+        "cpu",
+        FieldKind::Span { min: Span::minutes(1), max: SPAN_MAX, default: CPU },
+        "the processor time it may use",
+    ),
+    optional(
+        "memory",
+        FieldKind::Amount { min: Amount::mebibytes(64), max: Amount::mebibytes(1 << 20), default: MEMORY },
+        "the memory it may use",
+    ),
+    optional(
+        "processes",
+        FieldKind::Number { min: 1, max: 4_096, default: PROCESSES },
+        "how many processes it may have at once",
+    ),
+];
+
+const RUNNERS: [&str; 2] = ["claude", "codex"];
+
+const fn optional(name: &'static str, kind: FieldKind, doc: &'static str) -> Field {
+    Field { name, kind, required: false, positional: false, doc }
+}
+
+impl Tool for Create {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let asked = asked(input)?;
+        if asked["instructions"].as_str().is_none_or(|text| text.trim().is_empty()) {
+            let error = Error::new(Kind::Invalid, "field `instructions` is blank");
+            return Err(error.hint("Say what the agent is to do.").into());
+        }
+        for (at, login) in asked["hears"].as_array().into_iter().flatten().enumerate() {
+            let login = User::parse(login.as_str().unwrap_or_default())?;
+            if call.store().user(&login)?.is_none() {
+                let error =
+                    Error::new(Kind::NotFound, format!("field `hears[{at}]`: there is no user `{login}`"));
+                return Err(error.hint("Name logins that this repository has.").into());
+            }
+        }
+        let error = Error::new(Kind::Unavailable, "no node runs here, so no agent can be started").hint(
+            "Nothing was made. Ask whoever runs the project's server to create the agent where a node runs, or do the \
+             work yourself: ocx_context tells where it stands.",
+        );
+        Err(Stop::from(error).reached(json!({"asked": asked, "user": call.user().as_str()})))
+    }
+}
+
+/// What was asked for, with what stands for the fields that were left out.
+fn asked(input: &Input) -> Result<Value> {
+    let span = |field: &str, default: Span| {
+        Ok::<Span, Error>(input.text(field).map(str::parse).transpose()?.unwrap_or(default))
+    };
+    let memory: Amount = input.text("memory").map(str::parse).transpose()?.unwrap_or(MEMORY);
+    Ok(json!({
+        "runner": input.text("runner").unwrap_or(RUNNERS[0]),
+        "instructions": input.required("instructions")?,
+        "wake": input.value("wake").cloned().unwrap_or_else(|| json!([{"on": "post"}])),
+        "hears": input.value("hears"),
+        "network": input.switch("network"),
+        "limits": {
+            "wall": span("wall", WALL)?.to_string(),
+            "cpu": span("cpu", CPU)?.to_string(),
+            "memory": memory.to_string(),
+            "processes": input.number("processes").unwrap_or(PROCESSES),
+        },
+    }))
+}

@@ -1,0 +1,77 @@
+//! Whether the server takes what is saved here: asked of the server itself, since rights in this repository say nothing
+//! of those there.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::session::Call;
+use crate::error::{Error, Kind, Result};
+use crate::name::User;
+use crate::repo::{Cancel, Limits, Remote};
+
+/// The longest that the question may take, so that `ocx_status` stays quick.
+const ASK_MAX: Duration = Duration::from_secs(5);
+
+/// The question, before it is put: to which server, and what is known without asking it.
+pub(super) struct Asking {
+    /// The server, where there is one that can be asked.
+    pub remote: Option<Remote>,
+    why_not: Option<Value>,
+}
+
+impl Asking {
+    pub fn of(call: &Call<'_>) -> Result<Self> {
+        let not = |why: String| Ok(Self { remote: None, why_not: Some(unknown(None, &why, "not_asked")) });
+        let Some(remote) = call.run().remote()? else {
+            return not("there is no remote: what is saved stays in this repository".into());
+        };
+        match (remote.user(), remote.password()) {
+            (Some(user), None) => not(format!("no password is known for `{user}` at {remote}")),
+            _ => Ok(Self { remote: Some(remote), why_not: None }),
+        }
+    }
+
+    /// What there is to say as long as nobody was asked.
+    pub fn unasked(&self) -> Value {
+        self.why_not
+            .clone()
+            .unwrap_or_else(|| unknown(self.remote.as_ref(), "the server was not asked", "not_asked"))
+    }
+}
+
+/// What another tool says than the one that asks.
+pub(super) fn not_asked() -> Value {
+    unknown(None, "not asked here: ocx_status asks the server", "not_asked")
+}
+
+/// Asks the server, in one bounded exchange that sends it nothing but the question.
+pub(super) fn asked(call: &Call<'_>, remote: &Remote) -> Value {
+    let limits = Limits { connect: ASK_MAX, whole: ASK_MAX, stall: ASK_MAX, ..Limits::default() };
+    let near = remote.clone().over(remote.connection().within(limits));
+    match call.run().checkout().repository().may_push(&near, &Cancel::new()) {
+        Ok(true) => {
+            told(Some(remote), "granted", "the server takes check-ins from this login", "remote_server")
+        }
+        Ok(false) => told(Some(remote), "denied", "the server does not let this login push", "remote_server"),
+        Err(e) if e.kind() == Kind::LoginFailed => {
+            told(Some(remote), "denied", &shown(&e, remote), "remote_server")
+        }
+        Err(e) => unknown(Some(remote), &shown(&e, remote), "no_answer"),
+    }
+}
+
+fn unknown(remote: Option<&Remote>, reason: &str, source: &str) -> Value {
+    told(remote, "unknown", reason, source)
+}
+
+fn told(remote: Option<&Remote>, state: &str, reason: &str, source: &str) -> Value {
+    let login = remote.and_then(Remote::user).map(User::as_str);
+    json!({"state": state, "login": login, "reason": reason, "source": source})
+}
+
+/// The words of a failure; a server that repeats the password is not repeated.
+fn shown(e: &Error, remote: &Remote) -> String {
+    let words = e.to_string();
+    remote.password().map_or_else(|| words.clone(), |password| password.wiped_from(&words))
+}

@@ -1,0 +1,74 @@
+//! `ocx_stop`: the end of an agent's run, named by its record. Only where a node runs agents.
+
+use serde_json::json;
+
+use super::answer::Stop as Stopped;
+use super::catalogue::Tool;
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::input::Input;
+use super::plan::Plan;
+use super::session::Call;
+use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
+use crate::repo::{Forum, Post};
+use crate::run::Record;
+
+/// The tool.
+pub struct Stop;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_stop",
+    title: "Stop an agent",
+    summary: "End an agent's run, on the server that runs it, by its record's hash, which ocx_create gave. What the agent \
+              had not saved is dropped, and its response says `stopped`.",
+    needs: Capability::Admin,
+    hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: true },
+    fields: &[Field {
+        name: "record",
+        kind: FieldKind::Text { bytes_max: 64, empty: false },
+        required: true,
+        positional: true,
+        doc: "the full hash of the agent's record, all 40 or 64 hex digits",
+    }],
+};
+
+impl Tool for Stop {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stopped> {
+        let post = post(call, input.required("record")?)?;
+        let record = Record::in_post(&post.text).map_err(|e| {
+            let what = format!("post {} is no record: {e}", post.first.short());
+            Error::new(Kind::Invalid, what)
+                .hint("Give the hash that ocx_create gave: that of the first post of the agent's thread.")
+        })?;
+        let error = Error::new(
+            Kind::Unavailable,
+            format!("no node runs here, so the run of `{}` cannot be ended from here", record.login),
+        )
+        .hint("Nothing was changed. Ask whoever runs the project's server to stop it where its node runs.");
+        Err(Stopped::from(error).reached(json!({
+            "record": post.first, "login": record.login.as_str(), "runner": record.runner, "user": call.user().as_str(),
+        })))
+    }
+}
+
+/// The post of that full hash, where it stands for everyone to see.
+fn post(call: &Call<'_>, text: &str) -> Result<Post> {
+    let hint = "Give the full hash of the record, all 40 or 64 lower-case hex digits.";
+    let hash = Hash::parse(text)
+        .map_err(|e| Error::new(Kind::Invalid, format!("field `record`: {e}")).hint(hint))?;
+    let post = Forum::of(call.run().checkout().repository()).post(&hash).map_err(|e| match e.kind() {
+        Kind::NotFound => e.hint(
+            "Take the hash from what ocx_create gave; one that another clone made is here after ocx pull.",
+        ),
+        _ => e,
+    })?;
+    if post.deleted || post.pending {
+        let what = format!("post {} was taken back or waits for a moderator", post.first.short());
+        return Err(Error::new(Kind::NotFound, what).hint("Name a record that stands."));
+    }
+    Ok(post)
+}
