@@ -121,3 +121,82 @@ fn checked(stop: Stop) -> Stop {
     );
     stop
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::declare::{Capability, Declaration, Hints};
+    use super::super::plan::Plan;
+    use super::*;
+    use crate::name::User;
+    use crate::repo::{Checkout, NewRepository, Repository, Users};
+    use crate::run::Leash;
+
+    /// A tool that acts on the caller's files and takes what a save takes.
+    struct Elsewhere;
+
+    static ELSEWHERE: Declaration = Declaration {
+        name: "ocx_elsewhere",
+        title: "Elsewhere",
+        summary: "Acts elsewhere.",
+        needs: Capability::CheckIn,
+        hints: Hints::LOOKS,
+        fields: &[],
+    };
+
+    impl Tool for Elsewhere {
+        fn declaration(&self) -> &'static Declaration {
+            &ELSEWHERE
+        }
+
+        fn acts(&self) -> Acts {
+            Acts::OnCallersFiles
+        }
+
+        fn plan<'a>(&self, _: &'a Call<'a>, _: &'a Input) -> Result<Plan<'a>, Stop> {
+            Ok(Plan::looked(Vec::new(), Value::Null))
+        }
+    }
+
+    fn admitted(session: &Session, input: Value) -> Result<(), Stop> {
+        let watch = Watch::default();
+        admit(&Call::open(session, &ELSEWHERE, &watch)?, &Elsewhere, &Input::of(input))
+    }
+
+    fn checkout(folder: &std::path::Path) -> Session {
+        let ann = User::parse("ann").unwrap();
+        let repository =
+            Repository::create(&folder.join("r.fossil"), &NewRepository { user: ann.clone() }).unwrap();
+        Checkout::open(&repository, &folder.join("work"), None, Some(&ann)).unwrap();
+        Users::of(&repository).create(&User::parse("bob").unwrap(), "io", "", None, &ann).unwrap();
+        Session::with_leash(folder.join("work"), Leash::at("ocx"))
+    }
+
+    #[test]
+    fn what_acts_on_the_callers_files_is_refused_on_a_remote_endpoint_with_the_save_that_helps() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = checkout(folder.path());
+        let four = json!({"title": "t", "intent": "i", "expression": "e", "demonstrates": "d"});
+        assert!(admitted(&session, four.clone()).is_ok());
+        let remote = session.bound(Binding::Remote);
+        let mut given = four.clone();
+        given["base"] = "0".repeat(64).into();
+        let stop = admitted(&remote, given).unwrap_err();
+        assert_eq!(stop.kind(), Kind::Denied);
+        let next = stop.next_call().expect("a call that helps");
+        assert_eq!((next.tool, &next.arguments), ("ocx_save", &four));
+        assert!(admitted(&remote, json!({})).unwrap_err().next_call().is_none(), "no four lines, no save");
+    }
+
+    #[test]
+    fn the_files_of_a_checkout_are_its_users_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = checkout(folder.path());
+        let as_login = |name| session.acting_as(User::parse(name).unwrap());
+        assert!(admitted(&as_login("ann"), json!({})).is_ok());
+        for name in ["bob", "nemo"] {
+            assert_eq!(admitted(&as_login(name), json!({})).unwrap_err().kind(), Kind::Denied, "{name}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use ocx::name::User;
 use ocx::repo::{Forum, Markup, Repository};
@@ -236,6 +237,11 @@ fn a06_neither_password_nor_token_is_shown_anywhere() {
         command.args(["call", tool, &input.to_string()]).env("OCX_LOG", "trace");
         let output = command.output().expect("ocx runs");
         said.push(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned());
+    }
+    let started = Instant::now();
+    while !http.log.lock().expect("a log").contains("ocx_save") {
+        assert!(started.elapsed() < Duration::from_secs(20), "the log says something");
+        std::thread::sleep(Duration::from_millis(20));
     }
     said.push(http.log.lock().expect("a log").clone());
     for text in said {
