@@ -57,7 +57,11 @@ pub(super) fn asked(call: &Call<'_>, remote: &Remote) -> Value {
         Err(e) if e.kind() == Kind::LoginFailed => {
             told(Some(remote), "denied", &shown(&e, remote), "remote_server")
         }
-        Err(e) => unknown(Some(remote), &shown(&e, remote), "no_answer"),
+        Err(e) => {
+            let silent = matches!(e.kind(), Kind::Unreachable | Kind::TimedOut | Kind::Untrusted | Kind::Io);
+            let source = if silent { "no_answer" } else { "remote_server" };
+            unknown(Some(remote), &shown(&e, remote), source)
+        }
     }
 }
 

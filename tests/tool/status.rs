@@ -76,6 +76,10 @@ fn whether_the_server_takes_pushes_is_asked_of_the_server() {
     assert_eq!(state(&s), "granted");
     s.server_side.fossil(&["user", "password", "agent", "another"]);
     assert_eq!(state(&s), "denied");
+    s.server_side.set("project-code", &"0".repeat(40));
+    let foreign = publication(&s);
+    assert_eq!((&foreign["state"], &foreign["source"]), (&json!("unknown"), &json!("remote_server")));
+    assert!(foreign["reason"].as_str().is_some_and(|r| r.contains("project")), "{foreign}");
     s.stop();
     assert_eq!((state(&s), &publication(&s)["source"]), (json!("unknown"), &json!("no_answer")));
 }
