@@ -152,6 +152,10 @@ fn m07_closing_the_response_ends_the_call_and_its_children() {
         }
         drop(call);
         soon("the child is gone in seconds", || !runs("sleep\x007301"));
+        // Until then the next call would wait for this run instead of starting one.
+        soon("the run has ended", || {
+            s.call("ocx_context", json!({}))["result"]["tests"][0]["standing"] != "running"
+        });
     }
     assert_ne!(s.call("ocx_context", json!({}))["result"]["tests"][0]["standing"], "passed");
 }
