@@ -93,6 +93,8 @@ fn every_text_and_number_has_a_bound() {
     for tool in declarations() {
         for field in tool.fields() {
             match field.kind {
+                // A bundle alone fills most of the largest message.
+                FieldKind::Text { bytes_max, .. } if field.name == "bundle" => assert!(bytes_max <= 12 << 20),
                 FieldKind::Text { bytes_max, .. } => assert!(bytes_max <= 1 << 20, "{}", field.name),
                 FieldKind::Number { min, max, default } => {
                     assert!((min..=max).contains(&default), "{}", field.name);

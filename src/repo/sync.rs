@@ -16,7 +16,7 @@ use self::ask::Server;
 pub(super) use self::clone::clone;
 pub use self::unversioned::UnversionedChanges;
 use self::wire::{Log, Wire};
-use super::http::Cancel;
+use super::http::{Cancel, Limits};
 use super::remote::Remote;
 use super::repository::Repository;
 use crate::engine::{self, SyncRequest};
@@ -205,6 +205,21 @@ impl Repository {
             Err(e) if e.kind() == Kind::Denied => Ok(false),
             Err(e) => Err(server.another_project(e)),
         }
+    }
+
+    /// Asks the server whether anyone, without a login, may clone from it and finds an artifact there.
+    ///
+    /// # Errors
+    /// As for [`pull`](Self::pull); [`Kind::Denied`] where reading or cloning takes a login.
+    pub fn anyone_finds(&self, remote: &Remote, hash: &Hash, limits: Limits) -> Result<bool> {
+        let anyone = Remote::parse(&remote.url())?.over(remote.connection().within(limits));
+        let server = Server::new(self, &anyone, &Cancel::new())?;
+        if !server.holds(&[*hash], false)? {
+            return Ok(false);
+        }
+        // The rest of a clone that is complete: nothing is sent, unless it is a refusal.
+        server.ask(&format!("clone 2 {}\n", i32::MAX))?;
+        Ok(true)
     }
 
     /// A sync that sends, and may fetch too.

@@ -40,6 +40,24 @@ impl Comment {
         })
     }
 
+    /// Reads the comment of a check-in that was made elsewhere.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and `Invalid` for anything but the four lines.
+    pub fn parse(text: &str) -> Result<Self> {
+        let lines: Vec<&str> = text.trim_end().split('\n').collect();
+        let [title, rest @ ..] = &lines[..] else { return Err(not_four(lines.len())) };
+        let [intent, expression, demonstrates] = rest else { return Err(not_four(lines.len())) };
+        let part = |line: &str, label: &str| {
+            line.strip_prefix(label).map(str::to_owned).ok_or_else(|| {
+                Error::new(Kind::Invalid, format!("the comment has no line `{label} ...` in its place"))
+                    .hint(FOUR_LINES)
+            })
+        };
+        let (intent, expression) = (part(intent, "Intent:")?, part(expression, "Expression:")?);
+        Self::new(title, &intent, &expression, &part(demonstrates, "Demonstrates:")?)
+    }
+
     /// What the check-in does.
     #[must_use]
     pub fn title(&self) -> &str {
@@ -55,6 +73,14 @@ impl fmt::Display for Comment {
             self.title, self.intent, self.expression, self.demonstrates
         )
     }
+}
+
+const FOUR_LINES: &str = "Give the comment four lines: a title, then `Intent: ...`, `Expression: ...` and \
+    `Demonstrates: ...`.";
+
+fn not_four(lines: usize) -> Error {
+    let lines = if lines == 1 { "one line".to_owned() } else { format!("{lines} lines") };
+    Error::new(Kind::Invalid, format!("the comment has {lines}, not four")).hint(FOUR_LINES)
 }
 
 fn is_break(c: char) -> bool {
@@ -110,6 +136,29 @@ mod tests {
         assert_eq!(error.kind(), Kind::TooLarge);
         assert!(error.to_string().contains("`intent`") && error.to_string().contains("2000"));
         assert!(Comment::new("t", &"x".repeat(PART_BYTES_MAX), "e", "d").is_ok());
+    }
+
+    #[test]
+    fn what_is_read_back_is_what_was_written() {
+        let comment = Comment::new("t", "why", "where", "unit").unwrap();
+        assert_eq!(Comment::parse(&comment.to_string()).unwrap(), comment);
+        assert_eq!(
+            Comment::parse("t\r\nIntent:why\r\nExpression:  where\nDemonstrates: unit\n").unwrap(),
+            comment
+        );
+    }
+
+    #[test]
+    fn a_comment_of_other_lines_is_refused_saying_which() {
+        for (text, words) in [
+            ("only a title", "one line"),
+            ("t\nIntent: a\nExpression: b\nDemonstrates: c\nmore", "5 lines"),
+            ("t\nExpression: b\nIntent: a\nDemonstrates: c", "`Intent: ...`"),
+            ("t\nIntent: a\nExpression:\nDemonstrates: c", "`expression` is empty"),
+        ] {
+            let error = Comment::parse(text).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+        }
     }
 
     #[test]

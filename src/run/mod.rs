@@ -42,7 +42,7 @@ pub use output::{Count, Kept, Output};
 pub use processes::Leftover;
 pub use record::Record;
 pub use report::{Progress, TestReport, TestResult};
-pub use save::{Ready, Saving, TestChange, Untested, settings_changed};
+pub use save::{Ready, Saving, TestChange, Untested, Way, settings_changed};
 pub use snapshot::{Change, How, Snapshot};
 pub use span::Span;
 pub use workspace::{Run, Standing, set_objective};

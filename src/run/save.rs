@@ -19,6 +19,15 @@ use crate::repo::{CheckIn, Status, SyncOptions, Synced};
 /// How many names one refusal lists.
 const NAMES_MAX: usize = 10;
 
+/// How what is saved gets to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Pushed to the remote, where there is one.
+    Push,
+    /// Carried there in a bundle.
+    Bundle,
+}
+
 /// What a save would do.
 pub enum Saving {
     /// Make a check-in, and send it with whatever is unsent.
@@ -74,14 +83,14 @@ impl Run {
     /// # Errors
     /// `Unchanged` when there is nothing to save or send; `Untested`, `Closed`, `WouldFork`, `Refused`, `Invalid`:
     /// whatever forbids the save, naming it. Nothing is changed.
-    pub fn saving(&self, user: &User, cancel: &CancellationToken) -> Result<Saving> {
+    pub fn saving(&self, user: &User, way: Way, cancel: &CancellationToken) -> Result<Saving> {
         let checkout = self.checkout();
         // Between the storing of another save and the moving of the checkout to it, all looks like a fork.
         let _lock = Lock::take(checkout.root(), cancel)?;
         let status = checkout.status()?;
         if status.changes.is_empty() && status.refused.is_empty() {
             let unsent = self.unsent()?;
-            if !unsent.is_empty() && self.remote()?.is_some() {
+            if !unsent.is_empty() && (way == Way::Bundle || self.remote()?.is_some()) {
                 return Ok(Saving::Send(unsent));
             }
             let ignored = if status.ignored.is_empty() { "" } else { "; ignored files don't count" };

@@ -8,8 +8,8 @@ use super::input::Input;
 use super::plan::Plan;
 use super::session::Call;
 use super::{
-    audit, context, create, edit, find, post, queue, read, save, status, stop, test, unversioned_get,
-    unversioned_list, unversioned_put, wiki_edit, wiki_read,
+    audit, commit_and_sync, commit_and_sync_guide, context, create, edit, find, post, queue, read, save, status,
+    stop, sync, test, unversioned_get, unversioned_list, unversioned_put, wiki_edit, wiki_read,
 };
 
 /// What a call acts on besides the repository's records.
@@ -51,13 +51,16 @@ pub trait Tool: Sync {
 }
 
 /// Every tool.
-pub static TOOLS: [&dyn Tool; 17] = [
+pub static TOOLS: [&dyn Tool; 20] = [
     &context::Context,
     &find::Find,
     &read::Read,
     &edit::Edit,
     &test::Test,
     &save::Save,
+    &sync::Sync,
+    &commit_and_sync::CommitAndSync,
+    &commit_and_sync_guide::Guide,
     &wiki_read::WikiRead,
     &wiki_edit::WikiEdit,
     &unversioned_list::UnversionedList,

@@ -63,12 +63,17 @@ pub(super) fn held_back(result: &mut Value) {
     result["push"] = "It waits for a moderator's approval, and is sent nowhere until then.".into();
 }
 
+/// The page of an artifact on the server, where there is one.
+pub(super) fn link(call: &Call<'_>, artifact: &Hash) -> Result<Option<String>> {
+    let remote = call.run().checkout().repository().remote()?;
+    Ok(remote.map(|remote| format!("{}/info/{artifact}", remote.to_string().trim_end_matches('/'))))
+}
+
 fn pushed(call: &Call<'_>, synced: &Synced, result: &mut Value, written: &Written<'_>) -> Result<()> {
     result["pushed"] = true.into();
     result["push"] = synced.to_string().into();
-    let remote = call.run().checkout().repository().remote()?;
-    if let (Some(remote), Some(hash)) = (remote, &written.artifact) {
-        result["link"] = format!("{}/info/{hash}", remote.to_string().trim_end_matches('/')).into();
+    if let Some(hash) = &written.artifact {
+        result["link"] = link(call, hash)?.into();
     }
     result["receipt"] = Value::Null;
     result["no_receipt"] =

@@ -1,12 +1,11 @@
 //! `ocx_unversioned_get`: the bytes of an unversioned file, a part at a time.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::answer::{Operation, Stop};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::encoded;
 use super::input::Input;
 use super::page::counted;
 use super::plan::Plan;
@@ -79,7 +78,7 @@ impl Tool for UnversionedGet {
             &content[at..content.len().min(at.saturating_add(usize::try_from(count).unwrap_or(usize::MAX)))];
         let mut result = json!({
             "name": file.name, "size": file.size, "hash": file.hash, "time": file.time,
-            "from": from, "shown": part.len(), "of": content.len(), "content": STANDARD.encode(part),
+            "from": from, "shown": part.len(), "of": content.len(), "content": encoded::encoded(part),
         });
         if at + part.len() < content.len() {
             result["next_from"] = (at + part.len()).into();

@@ -1,13 +1,12 @@
 //! `ocx_unversioned_put`: an unversioned file from base64, in the place of any that has the name; then to the server.
 
-use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use serde_json::{Value, json};
 
 use super::answer::{Operation, Stop};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::deliver::{Written, deliver};
+use super::encoded;
 use super::input::Input;
 use super::page::counted;
 use super::plan::{Permit, Plan};
@@ -75,7 +74,7 @@ impl Tool for UnversionedPut {
         };
         let content = match (input.text("content"), hash) {
             (Some(text), hash) => decoded(&name, text, hash.as_ref()).map_err(|stop| {
-                stop.or_next(encoded(text).map(|text| call.again(input.with("content", text))))
+                stop.or_next(meant(text).map(|text| call.again(input.with("content", text))))
             })?,
             (None, Some(hash)) => again(&files, &name, &hash)?,
             (None, None) => return Err(no_content("field `content` is missing (the bytes, as base64)")),
@@ -156,10 +155,7 @@ fn sha3(text: &str) -> Result<Hash> {
 }
 
 fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Vec<u8>, Stop> {
-    let content = STANDARD.decode(text).map_err(|e| {
-        Error::new(Kind::Invalid, format!("field `content` is not base64: {}", plainly(&e)))
-            .hint("Encode the bytes as standard base64 with padding, on one line (`base64 -w0 FILE`).")
-    })?;
+    let content = encoded::decoded("content", text)?;
     match hash {
         Some(hash) if !hash.names(&content) => {
             let bytes = counted(content.len(), "byte");
@@ -175,18 +171,9 @@ fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Ve
     }
 }
 
-/// The base64 that was probably meant: in lines, as a data URL, in the alphabet for URLs or without its padding; or the
-/// text itself encoded, where it is none.
-fn encoded(text: &str) -> Option<String> {
-    let bare = text.rsplit_once(";base64,").map_or(text, |(_, data)| data);
-    let plain = |c: char| match c {
-        '-' => '+',
-        '_' => '/',
-        c => c,
-    };
-    let bare: String = bare.chars().filter(|c| !c.is_whitespace() && *c != '=').map(plain).collect();
-    let bytes = STANDARD_NO_PAD.decode(&bare).unwrap_or_else(|_| text.as_bytes().to_vec());
-    let meant = STANDARD.encode(bytes);
+/// The base64 that was probably meant; or the text itself encoded, where it is none.
+fn meant(text: &str) -> Option<String> {
+    let meant = encoded::meant(text).unwrap_or_else(|| encoded::encoded(text.as_bytes()));
     (meant != text).then_some(meant)
 }
 
@@ -204,17 +191,4 @@ fn again(files: &Unversioned, name: &UnversionedName, hash: &Hash) -> Result<Vec
 
 fn no_content(what: &str) -> Stop {
     Error::new(Kind::Invalid, what).hint("Give the bytes in `content`, as base64.").into()
-}
-
-fn plainly(error: &base64::DecodeError) -> String {
-    match error {
-        base64::DecodeError::InvalidByte(at, byte) => {
-            format!("character {} is `{}`", at + 1, crate::name::shown(&[*byte]))
-        }
-        other => {
-            let text = other.to_string();
-            let mut letters = text.chars();
-            letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
-        }
-    }
 }

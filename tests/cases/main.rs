@@ -14,6 +14,7 @@ mod path;
 mod process;
 mod protocol;
 mod state;
+mod sync_tool;
 mod text;
 
 use serde_json::{Value, json};

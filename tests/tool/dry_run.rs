@@ -10,6 +10,7 @@ fn a_dry_run_of_every_tool_leaves_checkout_and_repository_byte_identical() {
     f.write("a.txt", "b\n");
     let mut save = four("t");
     save["dry_run"] = true.into();
+    let parent = f.done("ocx_context", json!({}))["parent"]["checkin"].clone();
     let edit = |path: &str, old: &str| json!({"path": path, "old": old, "new": "c\n", "dry_run": true});
     let calls: Vec<(&str, Value)> = vec![
         ("ocx_context", json!({"dry_run": true})),
@@ -18,7 +19,10 @@ fn a_dry_run_of_every_tool_leaves_checkout_and_repository_byte_identical() {
         ("ocx_edit", edit("a.txt", "b\n")),
         ("ocx_edit", edit("new/file.txt", "")),
         ("ocx_test", json!({"dry_run": true})),
-        ("ocx_save", save),
+        ("ocx_save", save.clone()),
+        ("ocx_commit_and_sync", save),
+        ("ocx_commit_and_sync_guide", json!({"dry_run": true})),
+        ("ocx_sync", json!({"branch": "side", "have": parent, "dry_run": true})),
         ("ocx_status", json!({"dry_run": true})),
         ("ocx_queue", json!({"dry_run": true})),
     ];
@@ -28,7 +32,7 @@ fn a_dry_run_of_every_tool_leaves_checkout_and_repository_byte_identical() {
     for (tool, input) in calls {
         let answer = f.call(tool, input);
         assert_eq!(answer["dry_run"], true, "{answer}");
-        if tool != "ocx_save" {
+        if !["ocx_save", "ocx_commit_and_sync"].contains(&tool) {
             assert_eq!(answer["ok"], true, "{answer}");
         }
         let after = f.everything();

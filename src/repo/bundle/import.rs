@@ -12,9 +12,10 @@ use crate::engine::{self, Change};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, User};
 use crate::repo::Repository;
+use crate::repo::store::connect;
 
 use super::judge::Findings;
-use super::{Bundle, Progress};
+use super::{Bundle, Contents, Progress};
 use receiver::Receiver;
 
 /// New artifacts from which on the planner's statistics are made anew at once.
@@ -25,8 +26,8 @@ const ANALYZED_FROM: usize = 200;
 pub struct Import {
     /// The login of this repository that the artifacts are received from.
     pub user: User,
-    /// Accept nothing but check-ins by this user on this branch, their files, and the tags that they set on
-    /// themselves: for bundles from others.
+    /// Accept nothing new but check-ins by this user on this branch, their files, and the tags that they set on
+    /// themselves: for bundles from others. What is here and public already brings nothing, and may be of anyone.
     pub only: Option<(User, Branch)>,
     /// Told of every artifact.
     pub progress: Option<Progress>,
@@ -70,11 +71,31 @@ impl Repository {
         let (bundle, import) = (bundle.clone(), import.clone());
         engine::change(self.path(), &user, move |change| take_in(change, &bundle, &import))
     }
+
+    /// Verifies a bundle and tells what is in it, with the refusals of an import but for those that need Fossil's
+    /// linking: on which branch its check-ins come to be. Nothing is written.
+    ///
+    /// # Errors
+    /// As [`import_bundle`](Self::import_bundle).
+    pub fn check_bundle(&self, bundle: &Bundle, import: &Import) -> Result<Contents> {
+        let db = connect(self.path())?;
+        rules::same_project(&db, bundle)?;
+        rules::nothing_shunned(&db, bundle)?;
+        let held = rules::held(&db, bundle)?;
+        let mut bases = receiver::Bases::of(&db, bundle)?;
+        let findings = bundle.judge(|hash| bases.content(hash), |_| Ok(()))?;
+        rules::no_private_parent(&db, bundle, &findings)?;
+        if let Some((user, _)) = &import.only {
+            rules::only_check_ins(bundle, &findings, user, |row| held[row])?;
+        }
+        Ok(bundle.told(findings))
+    }
 }
 
 fn take_in(change: &mut Change<'_>, bundle: &Bundle, import: &Import) -> Result<Imported> {
     rules::same_project(change.connection(), bundle)?;
     rules::nothing_shunned(change.connection(), bundle)?;
+    let held = rules::held(change.connection(), bundle)?;
     let receipt = change.receipt()?;
     let mut receiver = Receiver::new(change.connection(), bundle, receipt)?;
     let (mut done, all) = (0, bundle.len() as u64);
@@ -95,7 +116,7 @@ fn take_in(change: &mut Change<'_>, bundle: &Bundle, import: &Import) -> Result<
     rules::no_content_is_control(change.connection(), bundle, &findings, &stored)?;
     rules::no_private_parent(change.connection(), bundle, &findings)?;
     if let Some((user, _)) = &import.only {
-        rules::only_check_ins(bundle, &findings, user)?;
+        rules::only_check_ins(bundle, &findings, user, |row| held[row] && !stored.is_new(row))?;
     }
     let check_ins = in_order(bundle, &findings, &stored);
     let linked: Vec<i64> = check_ins

@@ -70,8 +70,12 @@ impl Bundle {
     }
 
     fn contents_by(&self, external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>) -> Result<Contents> {
-        let findings = self.judge(external, |_| Ok(()))?;
-        Ok(Contents {
+        Ok(self.told(self.judge(external, |_| Ok(()))?))
+    }
+
+    /// What was found, for people.
+    pub(super) fn told(&self, findings: Findings) -> Contents {
+        Contents {
             project_code: self.inner.project_code.clone(),
             artifacts: self.len(),
             other_controls: findings.controls.iter().filter(|c| c.check_in.is_none()).count(),
@@ -79,7 +83,7 @@ impl Bundle {
             size: self.size(),
             bases: self.bases(),
             check_ins: self.check_ins(findings),
-        })
+        }
     }
 
     fn check_ins(&self, findings: Findings) -> Vec<BundledCheckIn> {

@@ -78,8 +78,21 @@ pub(super) fn no_private_parent(db: &Connection, bundle: &Bundle, findings: &Fin
     Ok(())
 }
 
-/// Only check-ins by `user` that tag nothing but themselves, and their files.
-pub(super) fn only_check_ins(bundle: &Bundle, findings: &Findings, user: &User) -> Result<()> {
+/// Of each row whether the repository has it already, for everyone.
+pub(super) fn held(db: &Connection, bundle: &Bundle) -> Result<Vec<bool>> {
+    let sql = "SELECT 1 FROM blob WHERE uuid=?1 AND size>=0
+               AND NOT EXISTS(SELECT 1 FROM private WHERE private.rid=blob.rid)";
+    let mut query = db.prepare(sql)?;
+    bundle.inner.rows.iter().map(|row| Ok(query.exists([row.hash.as_str()])?)).collect()
+}
+
+/// Besides what is held, only check-ins by `user` that tag nothing but themselves, and their files.
+pub(super) fn only_check_ins(
+    bundle: &Bundle,
+    findings: &Findings,
+    user: &User,
+    is_held: impl Fn(usize) -> bool,
+) -> Result<()> {
     let refused = |hash: &Hash, why: &str| {
         Err(denied(
             format!("the artifact `{hash}` {why}"),
@@ -87,7 +100,7 @@ pub(super) fn only_check_ins(bundle: &Bundle, findings: &Findings, user: &User) 
         ))
     };
     let mut expected = findings.files.clone();
-    for control in &findings.controls {
+    for control in findings.controls.iter().filter(|control| !is_held(control.row)) {
         let hash = hash(bundle, control);
         let Some(manifest) = &control.check_in else {
             return refused(&hash, "is no check-in, and not a file of one");
@@ -101,8 +114,9 @@ pub(super) fn only_check_ins(bundle: &Bundle, findings: &Findings, user: &User) 
         }
         expected.insert(hash);
     }
-    match bundle.inner.rows.iter().find(|row| !expected.contains(&row.hash)) {
-        Some(row) => refused(&row.hash, "is not a file of a check-in of the bundle"),
+    let rows = bundle.inner.rows.iter().enumerate();
+    match rows.filter(|(row, _)| !is_held(*row)).find(|(_, row)| !expected.contains(&row.hash)) {
+        Some((_, row)) => refused(&row.hash, "is not a file of a check-in of the bundle"),
         None => Ok(()),
     }
 }

@@ -1,0 +1,152 @@
+//! `ocx_commit_and_sync`: the check-in of `ocx_save`, made where the caller's files are, and as a bundle for an `ocx_sync`
+//! elsewhere. Nothing is pushed.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{NextCall, Operation, Stop};
+use super::catalogue::{Acts, Tool};
+use super::commit::{self, PARTS};
+use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::input::Input;
+use super::parcel::{Form, Parcel};
+use super::plan::{Permit, Plan};
+use super::session::Call;
+use crate::error::{Error, Kind, Result};
+use crate::name::{Branch, Hash};
+use crate::repo::bundle::Selection;
+use crate::run::{Comment, Saving, Way};
+
+/// The tool.
+pub struct CommitAndSync;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_commit_and_sync",
+    title: "Commit here, publish elsewhere",
+    summary: "Commit every change of this checkout as ocx_save does, push nothing, and get the branch as a bundle with \
+              the ocx_sync call that publishes it on your remote OCX connection.",
+    needs: Capability::CheckIn,
+    hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: false },
+    fields: &[
+        PARTS[0],
+        PARTS[1],
+        PARTS[2],
+        PARTS[3],
+        Field {
+            name: "have",
+            kind: FieldKind::Text { bytes_max: 64, empty: false },
+            required: false,
+            positional: false,
+            doc: "the full hash of a check-in that the remote holds too: the bundle then leaves out what is before it",
+        },
+    ],
+};
+
+impl Tool for CommitAndSync {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn acts(&self) -> Acts {
+        Acts::OnCallersFiles
+    }
+
+    fn writes(&self) -> bool {
+        true
+    }
+
+    fn meant(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
+        NextCall::new(DECLARATION.name, commit::meant(fields))
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let comment = commit::comment(input)?;
+        let have = input.text("have").map(|text| held(call, text)).transpose()?;
+        let saving = commit::prepare(call, Way::Bundle)?;
+        let mut log = vec![Operation::reads("read_status")];
+        if let Saving::Make(ready) = &saving {
+            let pulls = ready.continues() && call.run().checkout().repository().remote()?.is_some();
+            log.extend(pulls.then(|| Operation::changes("pull")));
+            log.push(Operation::changes("check_in"));
+        }
+        let known = commit::known(&saving);
+        Ok(Plan::change(log, known, move |permit| perform(call, permit, &saving, &comment, have)))
+    }
+}
+
+fn perform(
+    call: &Call<'_>,
+    permit: &Permit<'_>,
+    saving: &Saving,
+    comment: &Comment,
+    have: Option<Hash>,
+) -> Result<Value, Stop> {
+    let mut result = commit::perform(call, permit, saving, comment)?;
+    result["note"] = match saving {
+        Saving::Make(_) => {
+            "Nothing was pushed: make `next_call` on your remote connection. An ocx_save here would push this check-in."
+        }
+        Saving::Send(_) => {
+            "Nothing has changed since, and no new check-in was made: the bundle holds what was committed before. An \
+             ocx_save here would push it."
+        }
+    }
+    .into();
+    permit.looked("export_bundle");
+    bundle(call, saving, have, &mut result).map_err(|e| Stop::from(e).reached(result.clone()))?;
+    Ok(result)
+}
+
+/// Adds the bundle, and the call that publishes it.
+fn bundle(call: &Call<'_>, saving: &Saving, have: Option<Hash>, result: &mut Value) -> Result<()> {
+    let branch = branch(call, saving)?;
+    result["branch"] = branch.as_str().into();
+    let mut selection = Selection::branch(branch.clone());
+    if let Some(have) = have {
+        selection = selection.for_one_who_has(have);
+    }
+    let Some(parcel) = Parcel::of(call.run().checkout().repository(), &selection, Form::Wire)? else {
+        let what = "whoever holds `have` holds every check-in of the branch";
+        return Err(
+            Error::new(Kind::Unchanged, what).hint("Nothing is to be sent; go on with the next task.")
+        );
+    };
+    let parcel = parcel.fitting(&format!(
+        "The check-in is made and stays. Export it by command, `ocx bundle export push.bundle --branch {branch} --wire`, \
+         and send that file's base64 as `bundle` of ocx_sync; or give in `have` a newer check-in that the remote holds."
+    ))?;
+    result["bundled"] = parcel.described();
+    let text = parcel.text();
+    let mut arguments = json!({"branch": branch.as_str(), "bundle": text});
+    if let Some(have) = have {
+        arguments["have"] = have.as_str().into();
+    }
+    result["size"] = result["bundled"]["size"].clone();
+    result["bundle"] = text.into();
+    result["next_call"] =
+        json!({"connection": "configured_remote_ocx", "tool": "ocx_sync", "arguments": arguments});
+    Ok(())
+}
+
+/// The branch that is sent: the one of the check-in.
+fn branch(call: &Call<'_>, saving: &Saving) -> Result<Branch> {
+    match saving {
+        Saving::Make(ready) => Ok(ready.branch.clone()),
+        Saving::Send(unsent) => match unsent.last() {
+            Some(last) => Branch::parse(&call.store().check_in(last)?.branch),
+            None => call.run().branch(),
+        },
+    }
+}
+
+fn held(call: &Call<'_>, text: &str) -> Result<Hash> {
+    let hint = "Give in `have` the full hash of a check-in that this clone and the remote hold, all 40 or 64 hex digits.";
+    let hash =
+        Hash::parse(text).map_err(|e| Error::new(Kind::Invalid, format!("field `have`: {e}")).hint(hint))?;
+    match call.store().check_in(&hash) {
+        Ok(info) if !info.private => Ok(hash),
+        Ok(_) => {
+            Err(Error::new(Kind::NotFound, format!("field `have`: check-in `{hash}` is private")).hint(hint))
+        }
+        Err(e) => Err(Error::new(e.kind(), format!("field `have`: {e}")).hint(hint)),
+    }
+}

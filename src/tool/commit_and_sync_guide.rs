@@ -1,0 +1,292 @@
+//! `ocx_commit_and_sync_guide`: what `ocx_commit_and_sync` does, as steps of plain Fossil for the caller's own shell, with
+//! the values of this connection. Nothing is done here.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::answer::{NextCall, Operation, Stop};
+use super::catalogue::Tool;
+use super::commit::PARTS;
+use super::declare::{Capability, Declaration, Field, Hints};
+use super::facts::{self, CALLER};
+use super::input::Input;
+use super::plan::Plan;
+use super::session::Call;
+use crate::error::{Kind, Result};
+use crate::name::{Branch, Hash};
+use crate::repo::{Limits, Remote};
+use crate::run::Comment;
+
+/// What asking whether the URL can be read may cost.
+const ASKING: Limits = Limits {
+    connect: Duration::from_secs(3),
+    whole: Duration::from_secs(6),
+    stall: Duration::from_secs(4),
+    reply_bytes: 64 << 20,
+};
+
+/// What is not claimed.
+const TESTS: &str = "ocx_sync judges the branch, the users and the comments; it does not run the tests again, nor \
+                     certify that they passed. Keep what they print in step `edit_and_test` as your evidence.";
+
+/// The tool.
+pub struct Guide;
+
+static DECLARATION: Declaration = Declaration {
+    name: "ocx_commit_and_sync_guide",
+    title: "Steps for your own shell",
+    summary: "Get the shell steps, with plain Fossil and real values, that commit in a clone of your own and bundle the \
+              branch for ocx_sync. Only reads; without a clone or a shell, edit with ocx_edit instead.",
+    needs: Capability::Read,
+    hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: true },
+    fields: &[
+        optional(PARTS[0]),
+        optional(PARTS[1]),
+        optional(PARTS[2]),
+        optional(PARTS[3]),
+        CALLER[0],
+        CALLER[1],
+    ],
+};
+
+const fn optional(field: Field) -> Field {
+    Field { required: false, ..field }
+}
+
+impl Tool for Guide {
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+        let message = message(input)?;
+        let values = Values::of(call)?;
+        let source = Source::of(call, &values.base)?;
+        let has_clone = input.text("caller") == Some("clone_available");
+        let mut blockers = Vec::new();
+        blockers.extend(source.blocker.clone());
+        if !call.may(Capability::CheckIn.letters())? {
+            blockers.push(format!(
+                "`{}` lacks capability `i`, without which ocx_sync takes nothing",
+                call.user()
+            ));
+        }
+        let steps = if has_clone || source.verified {
+            steps(&values, &source, has_clone, &message)
+        } else {
+            Vec::new()
+        };
+        let mut result = json!({
+            "read_url": source.url, "read_url_verified": source.verified, "base": values.base,
+            "branch": values.branch.as_str(), "login": call.user().as_str(), "blockers": blockers,
+            "how": "Run the steps in order, in one shell of your own computer; nothing here runs them.",
+            "steps": steps, "tests": TESTS, "caller_report": facts::caller_report(input),
+        });
+        if !result["steps"].as_array().is_some_and(Vec::is_empty) {
+            result["then"] = json!({
+                "connection": "current", "tool": "ocx_sync",
+                "arguments": {"branch": values.branch.as_str(), "have": values.base},
+                "bundle": "add `bundle`: the text that the last step printed",
+            });
+        }
+        result["remote_route"] =
+            "Without a clone or a shell of your own, work in the checkout of this connection: ocx_context, ocx_read, \
+             ocx_edit, ocx_test, ocx_save."
+                .into();
+        result["next_call"] = NextCall::new("ocx_context", json!({})).to_json();
+        Ok(Plan::looked(vec![Operation::reads("read_status"), Operation::reads("ask_server")], result))
+    }
+}
+
+/// What the steps are about.
+struct Values {
+    project: String,
+    base: Hash,
+    branch: Branch,
+    /// Whether the base is on the branch already.
+    continues: bool,
+    login: String,
+    tests: Vec<String>,
+}
+
+impl Values {
+    fn of(call: &Call<'_>) -> Result<Self> {
+        let run = call.run();
+        let base = call.store().check_in(&run.checkout().parent()?)?;
+        let branch = run.branch()?;
+        // Broken ones are for ocx_test to tell.
+        let tests = run.declared().map(|d| d.tests().iter().map(|t| t.command.clone()).collect());
+        Ok(Self {
+            project: call.store().project_code()?,
+            base: base.hash,
+            continues: base.branch == branch.as_str(),
+            branch,
+            login: call.user().to_string(),
+            tests: tests.unwrap_or_default(),
+        })
+    }
+}
+
+/// Where anyone can clone from.
+struct Source {
+    url: Option<String>,
+    verified: bool,
+    blocker: Option<String>,
+}
+
+impl Source {
+    /// The remote without its login, and whether the base is to be had there without one.
+    fn of(call: &Call<'_>, base: &Hash) -> Result<Self> {
+        let repository = call.run().checkout().repository();
+        let Some(remote) = repository.remote()? else {
+            let blocker = "this repository has no remote, so there is no URL to clone from".to_owned();
+            return Ok(Self { url: None, verified: false, blocker: Some(blocker) });
+        };
+        let found = repository.anyone_finds(&remote, base, ASKING);
+        let blocker = match &found {
+            Ok(true) => None,
+            Ok(false) => Some(format!(
+                "{remote} holds no check-in {} for those without a login; if it is not pushed yet, call ocx_save",
+                base.short()
+            )),
+            Err(e) if e.kind() == Kind::Denied => {
+                Some(format!("{remote} lets nobody read and clone without a login: {e}"))
+            }
+            Err(e) => Some(format!("whether {remote} can be read without a login is not known: {e}")),
+        };
+        Ok(Self { url: Some(Remote::url(&remote)), verified: blocker.is_none(), blocker })
+    }
+}
+
+/// The lines of the message file, as words of a shell; a part that is not given stops the shell with what is missing.
+fn message(input: &Input) -> Result<String> {
+    let given = PARTS.map(|part| input.text(part.name).unwrap_or("-"));
+    let comment = Comment::new(given[0], given[1], given[2], given[3])?.to_string();
+    let labels = ["", "Intent: ", "Expression: ", "Demonstrates: "];
+    let words = PARTS.iter().zip(labels).zip(comment.lines()).map(|((part, label), line)| {
+        if input.text(part.name).is_some() {
+            return quoted(line);
+        }
+        format!("\"{label}${{{}:?{}}}\"", part.name.to_ascii_uppercase(), part.doc)
+    });
+    Ok(words.collect::<Vec<_>>().join(" "))
+}
+
+fn steps(values: &Values, source: &Source, has_clone: bool, message: &str) -> Vec<Value> {
+    let mut steps = Steps(Vec::new());
+    if has_clone {
+        existing(&mut steps, values, source);
+    } else {
+        bootstrap(&mut steps, values, source);
+    }
+    let branch = quoted(values.branch.as_str());
+    let tests: Vec<String> =
+        values.tests.iter().map(|command| format!("bash -o pipefail -c {}", quoted(command))).collect();
+    steps.add(
+        "edit_and_test",
+        format!("# Edit the files of the task first.\n{}", tests.join("\n")).trim_end(),
+        "The change itself, then the tests that the project declares",
+    );
+    steps.add(
+        "message",
+        &format!("printf '%s\\n' {message} > ../ocx-message.txt"),
+        "The comment of four lines that every check-in needs, outside the tree",
+    );
+    steps.add(
+        "look",
+        "fossil extras && fossil status",
+        "New files are listed first: `fossil add` each that belongs to the task. All that is changed is committed",
+    );
+    let begin = if values.continues { String::new() } else { format!(" --branch {branch}") };
+    steps.add(
+        "commit",
+        &format!(
+            "fossil commit --nosync --nosign --no-prompt -M ../ocx-message.txt{begin} --user-override {}",
+            quoted(&values.login)
+        ),
+        "One check-in on the working branch, in the name of the login that publishes it",
+    );
+    steps.add(
+        "bundle",
+        &format!(
+            "rm -f ../ocx-push.bundle && fossil bundle export ../ocx-push.bundle --branch {branch} --standalone"
+        ),
+        "The branch in one file, outside the tree",
+    );
+    steps.add("print", "base64 < ../ocx-push.bundle | tr -d '\\n'", "The text for `bundle` of ocx_sync");
+    steps.0
+}
+
+/// In a clone that is there: that it is of this project and clean, and as new as the base.
+fn existing(steps: &mut Steps, values: &Values, source: &Source) {
+    steps.add(
+        "look_first",
+        &format!("fossil info | grep -F {} && fossil status", quoted(&values.project)),
+        "In the top folder of your clone: that it is of this project, and holds no changes but those of the task",
+    );
+    if let Some(url) = source.url.as_ref().filter(|_| source.verified) {
+        steps.add(
+            "pull",
+            &format!("fossil pull {} --once", quoted(url)),
+            "So that your clone holds the base",
+        );
+    }
+    steps.add(
+        "base",
+        &format!("fossil update {} --nosync", quoted(values.base.as_str())),
+        "The starting revision; your changes are merged into it",
+    );
+}
+
+/// Without a clone: a new folder that holds it.
+fn bootstrap(steps: &mut Steps, values: &Values, source: &Source) {
+    let (Some(url), base) = (&source.url, quoted(values.base.as_str())) else { return };
+    let login = quoted(&values.login);
+    let folder = quoted(&values.branch.as_str().replace('/', "-"));
+    steps.add(
+        "folder",
+        &format!("mkdir {folder} && cd {folder}"),
+        "A new folder, in one that you may write in",
+    );
+    steps.add(
+        "clone",
+        &format!("fossil clone --no-open --admin-user {login} {} repo.fossil", quoted(url)),
+        "A clone that keeps no password; this URL gives the base to everyone",
+    );
+    steps.add(
+        "open",
+        &format!(
+            "mkdir tree && cd tree && fossil open ../repo.fossil {base} --nosync && fossil user default {login}"
+        ),
+        "The files of the starting revision",
+    );
+}
+
+struct Steps(Vec<Value>);
+
+impl Steps {
+    fn add(&mut self, name: &str, run: &str, why: &str) {
+        let step = self.0.len() + 1;
+        self.0.push(json!({"step": step, "name": name, "where": "local shell", "run": run, "why": why}));
+    }
+}
+
+/// A value as one word of a POSIX shell.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_value_holds_a_shell_reads_it_as_one_word() {
+        for value in ["plain", "it's", "$(touch x)`y`", "a b\n\"c\"", "'", "\\", "-n", "*"] {
+            let script = format!("printf '%s' {}", quoted(value));
+            let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout), value);
+        }
+    }
+}
