@@ -8,8 +8,8 @@ use super::input::Input;
 use super::plan::Plan;
 use super::session::Call;
 use super::{
-    audit, commit_and_sync, commit_and_sync_guide, context, create, edit, find, post, queue, read, save, status,
-    stop, sync, test, unversioned_get, unversioned_list, unversioned_put, wiki_edit, wiki_read,
+    audit, commit_and_sync, commit_and_sync_guide, context, create, edit, find, post, queue, read, save,
+    status, stop, sync, test, unversioned_get, unversioned_list, unversioned_put, wiki_edit, wiki_read,
 };
 
 /// What a call acts on besides the repository's records.

@@ -16,7 +16,7 @@ use super::session::Call;
 use crate::error::{Kind, Result};
 use crate::name::{Branch, Hash};
 use crate::repo::{Limits, Remote};
-use crate::run::Comment;
+use crate::run::{Comment, working_branch};
 
 /// What asking whether the URL can be read may cost.
 const ASKING: Limits = Limits {
@@ -113,8 +113,10 @@ struct Values {
 impl Values {
     fn of(call: &Call<'_>) -> Result<Self> {
         let run = call.run();
-        let base = call.store().check_in(&run.checkout().parent()?)?;
-        let branch = run.branch()?;
+        let checkout = run.checkout();
+        let base = call.store().check_in(&checkout.parent()?)?;
+        // The caller's own, whoever's the checkout is.
+        let branch = working_branch(call.store(), &base, call.user(), &checkout.id()?)?;
         // Broken ones are for ocx_test to tell.
         let tests = run.declared().map(|d| d.tests().iter().map(|t| t.command.clone()).collect());
         Ok(Self {

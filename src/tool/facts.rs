@@ -77,7 +77,13 @@ pub(super) fn next_call(call: &Call<'_>, input: &Input, here: Option<NextCall>) 
     }
     let guide = catalogue::find("ocx_commit_and_sync_guide").map(Tool::declaration);
     let guide = guide.filter(|guide| Input::check(guide, json!({})).is_ok());
-    guide.map(|guide| NextCall::new(guide.name, json!({}))).or(here)
+    guide.map(|guide| NextCall::new(guide.name, said(input))).or(here)
+}
+
+/// What the caller said of itself, so that the next tool hears it too.
+pub(super) fn said(input: &Input) -> Value {
+    let field = |name: &'static str| Some((name.to_owned(), Value::from(input.text(name)?)));
+    Value::Object(CALLER.iter().filter_map(|f| field(f.name)).collect())
 }
 
 fn situation(input: &Input) -> Situation {

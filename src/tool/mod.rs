@@ -15,6 +15,7 @@ mod dispatch;
 mod encoded;
 mod facts;
 pub mod input;
+mod landing;
 mod list;
 pub mod meant;
 mod page;

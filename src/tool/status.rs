@@ -49,7 +49,7 @@ impl Tool for Status {
         result.insert("caller_report".into(), facts::caller_report(input));
         result.insert("guidance".into(), facts::guidance(call, input));
         if call.may(Capability::Read.letters())? {
-            let next = facts::next_call(call, input, Some(NextCall::new("ocx_context", said(input))));
+            let next = facts::next_call(call, input, Some(NextCall::new("ocx_context", facts::said(input))));
             result.insert("next_call".into(), next.map_or(Value::Null, |n| n.to_json()));
         } else {
             result.insert("next_call".into(), Value::Null);
@@ -66,12 +66,6 @@ impl Tool for Status {
             Ok(known)
         }))
     }
-}
-
-/// What the caller said of itself, so that the next tool hears it too.
-fn said(input: &Input) -> Value {
-    let field = |name: &'static str| Some((name.to_owned(), Value::from(input.text(name)?)));
-    Value::Object(facts::CALLER.iter().filter_map(|f| field(f.name)).collect())
 }
 
 fn host() -> String {

@@ -12,6 +12,7 @@ use ocx::repo::bundle::{Import, Imported, Selection};
 use ocx::repo::packed::pack;
 use ocx::repo::{Bundle, CheckIn, CheckedIn, Checkout, NewRepository, Repository};
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 
 pub const OCX: &str = env!("CARGO_BIN_EXE_ocx");
 
@@ -135,12 +136,20 @@ pub fn derived(path: &Path) -> Vec<String> {
         let columns = query.column_count();
         let mut rows = query.query([]).unwrap();
         while let Some(row) = rows.next().unwrap() {
-            let cells: Vec<String> = (0..columns).map(|i| format!("{:?}", row.get_ref(i).unwrap())).collect();
+            let cells: Vec<String> = (0..columns).map(|i| cell(row.get_ref(i).unwrap())).collect();
             all.push(cells.join(" "));
         }
     }
     all.sort();
     all
+}
+
+/// Times are whole milliseconds, whose last digits as days depend on how they were computed.
+fn cell(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Real(days) => format!("{:.0} ms", days * 86_400_000.0),
+        other => format!("{other:?}"),
+    }
 }
 
 /// `u(x)` becomes the hash of a row number, and `n(x)` a file's name.

@@ -21,10 +21,11 @@ fn run(s: &Served, steps: &Value, folder: &Path, edit: &str) -> String {
     for step in steps.as_array().expect("steps") {
         assert_eq!(step["where"], "local shell");
         if step["name"] == "edit_and_test" {
-            script += &format!("{{ {edit}\n}} >&2\n");
+            script.extend(["{ ", edit, "\n} >&2\n"]);
         }
         let end = if step["name"] == "print" { "" } else { " >&2" };
-        script += &format!("{{ :\n{}\n}}{end}\n", step["run"].as_str().expect("a command"));
+        let run = step["run"].as_str().expect("a command");
+        script.extend(["{ :\n", run, "\n}", end, "\n"]);
     }
     let mut command = s.server_side.command("bash", folder);
     let output = command.args(["-c", &script]).output().expect("bash");
@@ -53,14 +54,18 @@ fn the_steps_from_nothing_make_a_bundle_that_lands() {
     assert!(guide["tests"].as_str().is_some_and(|t| t.contains("does not run the tests again")));
     let folder = s.server_side.folder().join("fresh");
     std::fs::create_dir(&folder).expect("a folder");
-    let bundle =
-        run(&s, &guide["steps"], &folder, "printf 'b\\n' > a.txt; printf 'n\\n' > n.txt; fossil add n.txt");
+    let bundle = run(
+        &s,
+        &guide["steps"],
+        &folder,
+        "printf 'longer\\n' > a.txt; printf 'n\\n' > n.txt; fossil add n.txt",
+    );
     let result = lands(&s, &guide, bundle);
     assert_eq!(result["landed"][0]["title"], "It's $HOME `x`");
     assert_eq!(result["descendants"]["form"], "fossil");
     let landed = result["landed"][0]["checkin"].as_str().expect("a hash").to_owned();
     assert_eq!(s.on_server()[0].0, landed);
-    assert_eq!(s.server_side.fossil(&["cat", "a.txt", "-r", &landed]), "b\n");
+    assert_eq!(s.server_side.fossil(&["cat", "a.txt", "-r", &landed]), "longer\n");
     assert_eq!(s.server_side.fossil(&["cat", "n.txt", "-r", &landed]), "n\n");
 }
 
@@ -76,7 +81,7 @@ fn with_a_clone_the_steps_begin_in_it() {
     input["caller"] = "clone_available".into();
     let guide = guide(&s, input);
     assert_eq!(guide["steps"][0]["name"], "look_first");
-    let bundle = run(&s, &guide["steps"], &f.folder().join("own"), "printf 'b\\n' > a.txt");
+    let bundle = run(&s, &guide["steps"], &f.folder().join("own"), "printf 'longer\\n' > a.txt");
     lands(&s, &guide, bundle);
     assert_eq!(s.on_server().len(), 1);
 }
