@@ -25,8 +25,8 @@ pub struct Sync;
 static DECLARATION: Declaration = Declaration {
     name: "ocx_sync",
     title: "Publish a bundle",
-    summary: "Publish check-ins made in another clone: import a bundle of your branch here, all of it or nothing, and \
-              push. With `have`, also get a bundle of the check-ins after it. Files are not touched.",
+    summary: "Import a bundle of another clone's branch here, all of it or nothing, and push it through this clone's \
+              remote; `have` asks for newer check-ins in return. Does not route to a remote MCP.",
     needs: Capability::CheckIn,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
     fields: &[

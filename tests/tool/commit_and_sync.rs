@@ -3,10 +3,12 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ocx::repo::Bundle;
+use ocx::run::Leash;
+use ocx::tool::{Binding, Session, Watch};
 use serde_json::{Value, json};
 
 use crate::fixture::served::Served;
-use crate::fixture::{Fixture, four};
+use crate::fixture::{Fixture, OCX, four};
 use crate::sync::Mine;
 
 fn contents(result: &Value) -> ocx::repo::bundle::Contents {
@@ -101,4 +103,17 @@ fn a_second_task_lands_after_the_first() {
         assert_eq!((&answer["ok"], &answer["result"]["new"]), (&json!(true), &json!(1)), "{answer:#}");
         assert_eq!(s.on_server().len(), n + 1);
     }
+}
+
+#[test]
+fn a_remote_endpoint_refuses_it_and_offers_the_save_of_its_own_checkout() {
+    let f = Fixture::with(&[("a.txt", b"a\n")]);
+    f.write("a.txt", "longer\n");
+    let before = f.check_ins();
+    let session = Session::with_leash(f.root(), Leash::at(OCX)).bound(Binding::Remote);
+    let mut input = four("t");
+    input["have"] = f.done("ocx_context", json!({}))["parent"]["checkin"].clone();
+    let answer = ocx::tool::call(&session, "ocx_commit_and_sync", input, &Watch::default()).into_json();
+    assert_eq!((&answer["code"], f.check_ins()), (&json!("denied"), before), "{answer:#}");
+    assert_eq!(answer["next_call"], json!({"tool": "ocx_save", "arguments": four("t")}));
 }

@@ -262,3 +262,23 @@ fn neither_trunk_nor_an_unsafe_name_is_taken_nor_a_call_that_asks_for_nothing() 
     assert_eq!(answer["next_call"]["arguments"]["have"], have);
     f.done("ocx_sync", answer["next_call"]["arguments"].clone());
 }
+
+#[test]
+fn a_dry_run_changes_no_byte_and_without_a_remote_the_receipt_is_of_this_repository() {
+    let f = Fixture::with(&[("a.txt", b"a\n")]);
+    f.fossil(&["clone", "../r.fossil", "../mine.fossil", "--no-open"]);
+    f.ocx(f.folder(), &["open", "mine.fossil", "mine", "--user", "alice"]);
+    let mine = Mine { session: Session::with_leash(f.folder().join("mine"), Leash::at(OCX)), f: &f };
+    mine.edit("a", "b");
+    let mut input = mine.done("ocx_commit_and_sync", four("one"))["next_call"]["arguments"].clone();
+    input["dry_run"] = true.into();
+    // Of files that are no longer fresh, a look could remember what it has seen.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let before = f.everything();
+    let dry = f.done("ocx_sync", input.clone());
+    assert_eq!((&dry["new"], f.everything() == before), (&json!(1), true), "{dry:#}");
+    input["dry_run"] = false.into();
+    let done = f.done("ocx_sync", input);
+    assert_eq!((&done["pushed"], &done["landed"][0]["receipt"]["user"]), (&json!(false), &json!("alice")));
+    assert_eq!(f.bytes("a.txt"), b"a\n");
+}
