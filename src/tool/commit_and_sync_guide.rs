@@ -28,7 +28,7 @@ const ASKING: Limits = Limits {
 
 /// What is not claimed.
 const TESTS: &str = "ocx_sync judges the branch, the users and the comments; it does not run the tests again, nor \
-                     certify that they passed. Keep what they print in step `edit_and_test` as your evidence.";
+                     certify that they passed. What they print in your shell is your evidence: keep it.";
 
 /// The tool.
 pub struct Guide;
@@ -80,10 +80,14 @@ impl Tool for Guide {
         let mut result = json!({
             "read_url": source.url, "read_url_verified": source.verified, "base": values.base,
             "branch": values.branch.as_str(), "login": call.user().as_str(), "blockers": blockers,
-            "how": "Run the steps in order, in one shell of your own computer; nothing here runs them.",
+            "how": "Run the steps in order in one shell of your own computer: each goes on in the folder where the one \
+                    before ended. Nothing here runs them.",
             "steps": steps, "tests": TESTS, "caller_report": facts::caller_report(input),
         });
-        if !result["steps"].as_array().is_some_and(Vec::is_empty) {
+        let remote_route = NextCall::new("ocx_context", json!({})).to_json();
+        if result["steps"].as_array().is_some_and(Vec::is_empty) {
+            result["next_call"] = remote_route;
+        } else {
             result["then"] = json!({
                 "connection": "current", "tool": "ocx_sync",
                 "arguments": {"branch": values.branch.as_str(), "have": values.base},
@@ -94,7 +98,6 @@ impl Tool for Guide {
             "Without a clone or a shell of your own, work in the checkout of this connection: ocx_context, ocx_read, \
              ocx_edit, ocx_test, ocx_save."
                 .into();
-        result["next_call"] = NextCall::new("ocx_context", json!({})).to_json();
         Ok(Plan::looked(vec![Operation::reads("read_status"), Operation::reads("ask_server")], result))
     }
 }
@@ -183,13 +186,12 @@ fn steps(values: &Values, source: &Source, has_clone: bool, message: &str) -> Ve
         bootstrap(&mut steps, values, source);
     }
     let branch = quoted(values.branch.as_str());
-    let tests: Vec<String> =
-        values.tests.iter().map(|command| format!("bash -o pipefail -c {}", quoted(command))).collect();
-    steps.add(
-        "edit_and_test",
-        format!("# Edit the files of the task first.\n{}", tests.join("\n")).trim_end(),
-        "The change itself, then the tests that the project declares",
-    );
+    steps.add("edit", "# Edit the files of the task here.", "The change itself");
+    if !values.tests.is_empty() {
+        let test = |command: &String| format!("bash -o pipefail -c {}", quoted(command));
+        let tests: Vec<String> = values.tests.iter().map(test).collect();
+        steps.add("test", &tests.join(" && "), "The tests that the project declares");
+    }
     steps.add(
         "message",
         &format!("printf '%s\\n' {message} > ../ocx-message.txt"),

@@ -283,7 +283,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// As [`read_file`](Self::read_file), and nothing when there is no such file.
+    /// The same, and nothing when there is no such file.
     ///
     /// # Errors
     /// As [`Tree::read`], but for a file that is not there.

@@ -20,7 +20,7 @@ fn run(s: &Served, steps: &Value, folder: &Path, edit: &str) -> String {
     let mut script = String::from("set -e\n");
     for step in steps.as_array().expect("steps") {
         assert_eq!(step["where"], "local shell");
-        if step["name"] == "edit_and_test" {
+        if step["name"] == "edit" {
             script.extend(["{ ", edit, "\n} >&2\n"]);
         }
         let end = if step["name"] == "print" { "" } else { " >&2" };
@@ -45,6 +45,12 @@ fn lands(s: &Served, guide: &Value, bundle: String) -> Value {
 #[test]
 fn the_steps_from_nothing_make_a_bundle_that_lands() {
     let s = Served::new();
+    let tests = r#"{"tests":[{"name":"unit","command":"grep -q 'longer' a.txt | cat"}]}"#;
+    s.server_side.write("ocx-tests.json", tests);
+    s.server_side.fossil(&["add", "ocx-tests.json"]);
+    s.server_side.fossil(&["commit", "-m", "a test", "--no-warnings"]);
+    s.server_side.ocx(&s.server_side.folder().join("work"), &["pull"]);
+    s.server_side.ocx(&s.server_side.folder().join("work"), &["update", "trunk"]);
     s.server_side.fossil(&["user", "capabilities", "nobody", "go"]);
     let mut input = four("It's $HOME `x`");
     input["caller"] = "setup_feasible".into();
@@ -52,6 +58,7 @@ fn the_steps_from_nothing_make_a_bundle_that_lands() {
     assert_eq!((&guide["read_url_verified"], &guide["blockers"]), (&json!(true), &json!([])), "{guide:#}");
     assert!(!guide.to_string().contains("s3cret") && !guide["read_url"].to_string().contains('@'));
     assert!(guide["tests"].as_str().is_some_and(|t| t.contains("does not run the tests again")));
+    assert!(guide["steps"].to_string().contains("'grep -q '\\\\''longer'\\\\'' a.txt | cat'"), "{guide:#}");
     let folder = s.server_side.folder().join("fresh");
     std::fs::create_dir(&folder).expect("a folder");
     let bundle = run(
