@@ -257,9 +257,12 @@ fn another_login_writes_records_as_itself_and_leaves_the_checkout_to_its_user() 
     user(&f, "bob", "io23");
     let s = served(&f, &format!("{ALICE}\nbob {BOB}\n"));
     let before = state(&f);
-    for (tool, input) in
-        [("ocx_edit", edit("a.txt", "a", "b")), ("ocx_test", json!({})), ("ocx_save", four("t"))]
-    {
+    for (tool, input) in [
+        ("ocx_edit", edit("a.txt", "a", "b")),
+        ("ocx_test", json!({})),
+        ("ocx_save", four("t")),
+        ("ocx_commit_and_sync", four("t")),
+    ] {
         let answer = s.call_as(BOB, tool, input);
         assert_eq!(answer["code"], "denied", "{answer:#}");
         assert!(stopped(&answer).contains("`alice`'s alone, and you are `bob`"), "{answer}");

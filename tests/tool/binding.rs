@@ -1,12 +1,12 @@
 //! What a local checkout and a remote endpoint say of themselves, in each situation of the caller.
 
 use ocx::run::Leash;
-use ocx::tool::catalogue::{self, TOOLS};
-use ocx::tool::{Binding, Input, Session, Watch, call};
+use ocx::tool::catalogue::TOOLS;
+use ocx::tool::{Binding, Session, Watch, call};
 use serde_json::{Value, json};
 
 use crate::fixture::client::{Client, initialize};
-use crate::fixture::{Fixture, OCX};
+use crate::fixture::{Fixture, OCX, four};
 
 const SITUATIONS: [&str; 3] = ["clone_available", "setup_feasible", "unknown_or_unavailable"];
 
@@ -52,27 +52,48 @@ fn unknown_stays_remote_and_each_situation_has_its_own_words() {
         assert_eq!(unknown["caller_report"]["reason"], "looked once");
         let first = |told: &Value| told["guidance"]["ocx_context"].as_str().expect("words").to_owned();
         assert!(first(&clone).contains("your own clone") && first(&setup).contains("read URL"));
+        let sync = |told: &Value| told["guidance"]["ocx_sync"].as_str().expect("words").to_owned();
+        assert!(sync(&clone).contains("from your clone") && sync(&setup).contains("bootstrap steps"));
+        assert!(sync(&unknown).contains("use ocx_save"));
         assert!(first(&unknown).starts_with("Start here"));
         assert_ne!(unknown["next_call"]["tool"], "ocx_commit_and_sync_guide");
     }
 }
 
 #[test]
-fn whoever_has_or_can_make_a_clone_is_sent_to_the_guide_where_there_is_one() {
+fn whoever_has_or_can_make_a_clone_is_sent_to_the_guide() {
     let f = Fixture::with(&[("README.md", b"a\n")]);
     for (tool, usual) in [("ocx_context", "ocx_read"), ("ocx_status", "ocx_context")] {
         for caller in ["clone_available", "setup_feasible"] {
             let next = told(&f, tool, Some(caller))["next_call"].clone();
-            let name = next["tool"].as_str().expect("a tool");
-            let guide = catalogue::find("ocx_commit_and_sync_guide").map_or(usual, |g| g.declaration().name);
-            assert_eq!(name, guide);
-            let declaration = catalogue::find(name).expect("a tool of this connection").declaration();
-            assert!(Input::check(declaration, next["arguments"].clone()).is_ok(), "{next}");
+            assert_eq!(next["tool"], "ocx_commit_and_sync_guide");
+            let guide =
+                call(&remote(&f), "ocx_commit_and_sync_guide", next["arguments"].clone(), &Watch::default());
+            let guide = guide.into_json();
+            assert_eq!(
+                (&guide["ok"], &guide["result"]["caller_report"]["state"]),
+                (&json!(true), &json!(caller))
+            );
         }
         // In a local checkout a clone elsewhere changes nothing.
         let local = f.done(tool, json!({"caller": "setup_feasible"}));
         assert_eq!(local["next_call"]["tool"], usual);
     }
+}
+
+#[test]
+fn what_acts_on_the_callers_files_is_not_done_to_a_remote_checkout() {
+    let f = Fixture::with(&[("a.txt", b"a\n")]);
+    f.write("a.txt", "b\n");
+    let before = f.everything();
+    let answer = call(&remote(&f), "ocx_commit_and_sync", four("t"), &Watch::default()).into_json();
+    assert_eq!((&answer["code"], &answer["log"]), (&json!("denied"), &json!([])), "{answer:#}");
+    assert_eq!(answer["next_call"], json!({"tool": "ocx_save", "arguments": four("t")}));
+    assert!(f.everything() == before);
+    let saved = call(&remote(&f), "ocx_save", answer["next_call"]["arguments"].clone(), &Watch::default());
+    assert_eq!(saved.json()["ok"], true);
+    f.write("a.txt", "c\n");
+    assert_eq!(f.done("ocx_commit_and_sync", four("t"))["committed"], true);
 }
 
 #[test]
