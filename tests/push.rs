@@ -2,12 +2,77 @@
 
 mod fixture;
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ocx::repo::{Remote, Repository};
 use ocx::run::Leash;
 use ocx::tool::{Session, Watch};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use fixture::client::Client;
+use fixture::http::HttpServer;
 use fixture::served::Served;
 use fixture::{OCX, four};
+
+/// A server that takes a request and sends one byte of its answer a minute; it tells when it has begun, and when
+/// the client has gone.
+struct Slow {
+    port: u16,
+    begun: Receiver<()>,
+    gone: Receiver<()>,
+}
+
+impl Slow {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("a port").port();
+        let ((begin, begun), (go, gone)) = (channel(), channel());
+        // Its one connection ends with the client's process, and it with that.
+        thread::spawn(move || {
+            let (mut line, _) = listener.accept().expect("a client");
+            drop(listener);
+            let _ = line.read(&mut [0; 100]);
+            line.write_all(b"H").expect("sent");
+            begin.send(()).expect("awaited");
+            let _ = std::io::copy(&mut line, &mut std::io::sink());
+            let _ = go.send(());
+        });
+        Self { port, begun, gone }
+    }
+
+    fn until_begun(&self) {
+        self.begun.recv_timeout(Duration::from_mins(1)).expect("a push began");
+    }
+
+    /// Less than the limits after which a push ends by itself.
+    fn until_gone(&self) -> Duration {
+        let start = Instant::now();
+        self.gone.recv_timeout(Duration::from_secs(30)).expect("the push ended");
+        start.elapsed()
+    }
+}
+
+/// Has the agent's clone send to another port.
+fn redirect(s: &Served, port: u16) {
+    let clone = Repository::open(&s.server_side.folder().join("clone.fossil")).expect("a repository");
+    let remote = Remote::parse(&format!("http://agent:s3cret@127.0.0.1:{port}/")).expect("a URL");
+    clone.set_remote(Some(&remote), true).expect("remembered");
+}
+
+/// What the check-in is that a cancelled push has left, and that it is sent once by the next save.
+fn committed_and_sent_by_the_next_save(s: &Served) {
+    let context = s.call("ocx_context", json!({}));
+    assert_eq!(context["result"]["not_pushed"].as_array().map(Vec::len), Some(1), "{context:#}");
+    redirect(s, s.port);
+    let answer = s.call("ocx_save", four("land it"));
+    assert_eq!(answer["result"]["pushed"], true, "{answer:#}");
+    assert_eq!(answer["result"]["checkin"], context["result"]["not_pushed"][0]);
+    assert_eq!(s.on_server().len(), 1);
+}
 
 #[test]
 fn a_save_lands_on_the_server() {
@@ -110,4 +175,65 @@ fn c07_a_check_in_that_another_clone_pushed_is_seen_before_it_is_forked() {
     assert_eq!(answer["code"], "would_fork", "{answer:#}");
     assert_eq!(s.on_server().len(), 2);
     assert_eq!(std::fs::read(f.folder().join("other/a.txt")).expect("there"), b"mine\n");
+}
+
+#[test]
+fn s08_m07_a_cancelled_call_ends_its_push_while_other_calls_are_answered() {
+    let s = Served::new();
+    let slow = Slow::new();
+    redirect(&s, slow.port);
+    s.edit("a", "b");
+    let mut client = Client::start(&s.server_side, &s.server_side.folder().join("work"));
+    client.request("initialize", fixture::client::initialize("2025-11-25"));
+    let save = json!({"name": "ocx_save", "arguments": four("land it")});
+    let id = client.start_request("tools/call", save);
+    slow.until_begun();
+    let meanwhile = client.call("ocx_read", json!({"path": "a.txt"}));
+    assert_eq!(meanwhile["ok"], true, "{meanwhile:#}");
+    client.call("ocx_edit", json!({"path": "a.txt", "old": "b", "new": "c"}));
+    client.call("ocx_edit", json!({"path": "a.txt", "old": "c", "new": "b"}));
+    assert!(slow.gone.try_recv().is_err(), "the push goes on");
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    slow.until_gone();
+    client.ping();
+    client.end();
+    committed_and_sent_by_the_next_save(&s);
+}
+
+#[test]
+fn s08_m07_a_closed_response_ends_its_push() {
+    let s = Served::new();
+    let slow = Slow::new();
+    redirect(&s, slow.port);
+    s.edit("a", "b");
+    let work = s.server_side.folder().join("work");
+    let server = HttpServer::with(&s.server_side, |command| {
+        command.current_dir(work);
+    });
+    let call = server.begin_call(json!({"name": "ocx_save", "arguments": four("land it")}));
+    slow.until_begun();
+    drop(call);
+    slow.until_gone();
+    drop(server);
+    committed_and_sent_by_the_next_save(&s);
+}
+
+#[test]
+fn s08_a_push_that_was_cancelled_says_that_it_is_committed_and_not_pushed() {
+    let s = Served::new();
+    let slow = Slow::new();
+    redirect(&s, slow.port);
+    s.edit("a", "b");
+    let watch = Watch::default();
+    let answer: Value = thread::scope(|scope| {
+        let save = scope.spawn(|| ocx::tool::call(&s.session, "ocx_save", four("land it"), &watch));
+        slow.until_begun();
+        watch.cancel();
+        save.join().expect("an answer").into_json()
+    });
+    assert_eq!((&answer["ok"], &answer["code"]), (&json!(false), &json!("not_pushed")), "{answer:#}");
+    assert_eq!((&answer["result"]["committed"], &answer["result"]["pushed"]), (&json!(true), &json!(false)));
+    assert_eq!(answer["result"]["push"]["outcome"], "cancelled", "{answer:#}");
+    assert_eq!(answer["next_call"], json!({"tool": "ocx_save", "arguments": four("land it")}));
+    committed_and_sent_by_the_next_save(&s);
 }

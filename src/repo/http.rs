@@ -10,6 +10,8 @@ mod failure;
 
 use std::fmt;
 use std::io::Read;
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ureq::http::Response;
@@ -69,7 +71,8 @@ impl Exchange {
     pub fn new(remote: &Remote, cancel: &Cancel) -> Self {
         let connection = remote.connection().clone();
         let agent = connection.take();
-        let number = cancel.watch(&agent);
+        let ended = agent.clone();
+        let number = cancel.watch(move || ended.shutdown());
         Self {
             agent,
             connection,
@@ -94,27 +97,56 @@ impl Exchange {
     /// - [`Kind::TooLarge`]: a request or reply over a limit. [`Kind::Busy`]: HTTP 429 or 503.
     /// - [`Kind::Cancelled`]: after [`Cancel::cancel`].
     pub fn exchange(&self, login_card: Option<&[u8]>, body: &[u8]) -> Result<Vec<u8>> {
-        self.follow(login_card, body).map_err(|failure| {
-            if self.cancel.is_cancelled() {
-                return Error::new(
-                    Kind::Cancelled,
-                    format!("the exchange with `{}` was cancelled", self.url),
-                );
-            }
-            failure.into_error(&self.url, self.limits(), self.password.as_ref())
+        self.sent(login_card, body).map_err(|failure| {
+            // What breaks by a cancel breaks in any way.
+            let failure = if self.cancel.is_cancelled() { Failure::Cancelled } else { failure };
+            failure.into_error(&self.url, self.connection.limits(), self.password.as_ref())
         })
     }
 
-    fn limits(&self) -> &Limits {
-        self.connection.limits()
+    /// The exchange itself has a thread of its own: finding a host's address and connecting to it cannot be broken
+    /// off, and a cancel does not wait for them.
+    fn sent(&self, login_card: Option<&[u8]>, body: &[u8]) -> Result<Vec<u8>, Failure> {
+        let request = Request {
+            agent: self.agent.clone(),
+            url: self.url.clone(),
+            limits: *self.connection.limits(),
+            body: packed_request(login_card, body)?,
+        };
+        let (ended, end) = mpsc::channel();
+        let at_cancel = ended.clone();
+        let number = self.cancel.watch(move || {
+            // Nobody may wait any more.
+            let _ = at_cancel.send(Err(Failure::Cancelled));
+        });
+        let started = thread::Builder::new().name("ocx-http".to_owned()).spawn(move || {
+            let _ = ended.send(request.follow());
+        });
+        let reply = match started {
+            Ok(_) => end.recv().unwrap_or_else(|_| {
+                Err(Error::new(Kind::Internal, "the thread of an exchange has broken").into())
+            }),
+            Err(e) => Err(Error::io("cannot start a thread for an exchange", e).into()),
+        };
+        self.cancel.forget(number);
+        reply
     }
+}
 
-    fn follow(&self, login_card: Option<&[u8]>, body: &[u8]) -> Result<Vec<u8>, Failure> {
-        let request = packed_request(login_card, body)?;
-        let end = Instant::now() + self.limits().whole;
+/// A request on its way.
+struct Request {
+    agent: Agent,
+    url: Url,
+    limits: Limits,
+    body: Vec<u8>,
+}
+
+impl Request {
+    fn follow(&self) -> Result<Vec<u8>, Failure> {
+        let end = Instant::now() + self.limits.whole;
         let mut url = self.url.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let mut response = self.post(&url, &request, end)?;
+            let mut response = self.post(&url, end)?;
             match response.status().as_u16() {
                 200 => return self.reply(&mut response),
                 301 | 302 | 307 | 308 => url = url.redirected(header(&response, "location"))?,
@@ -124,10 +156,10 @@ impl Exchange {
         Err(Failure::TooManyRedirects)
     }
 
-    fn post(&self, url: &Url, request: &[u8], end: Instant) -> Result<Response<Body>, Failure> {
+    fn post(&self, url: &Url, end: Instant) -> Result<Response<Body>, Failure> {
         let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         let post = self.agent.post(url.request_target()).config().timeout_global(Some(left)).build();
-        Ok(post.content_type(COMPRESSED).send(request)?)
+        Ok(post.content_type(COMPRESSED).send(&self.body)?)
     }
 
     fn reply(&self, response: &mut Response<Body>) -> Result<Vec<u8>, Failure> {
@@ -140,11 +172,11 @@ impl Exchange {
                 return Err(Failure::NotFossil { content_type, words: words(response) });
             }
         };
-        let reply = read(response, self.limits().reply_bytes)?;
+        let reply = read(response, self.limits.reply_bytes)?;
         if is_plain {
             return Ok(reply);
         }
-        packed::unpack(&reply, self.limits().reply_bytes).map_err(Failure::Damaged)
+        packed::unpack(&reply, self.limits.reply_bytes).map_err(Failure::Damaged)
     }
 }
 

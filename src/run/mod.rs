@@ -8,6 +8,7 @@
 //! Everything here blocks and uses threads; nothing needs an async runtime.
 
 mod amount;
+mod bound;
 mod branch;
 mod claim;
 pub mod command;

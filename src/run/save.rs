@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use tokio_util::sync::CancellationToken;
 
+use super::bound::Bound;
 use super::branch::{check_parent, julian_now, working_branch};
 use super::journal::{Begun, Journal};
 use super::lock::Lock;
@@ -122,10 +123,12 @@ impl Run {
 
     /// Fetches what others have put on the working branch since, so that a save that would fork it is seen. Gives
     /// whether it did: a server that cannot be asked now is no reason not to save.
-    pub fn catch_up(&self, ready: &Ready) -> bool {
+    pub fn catch_up(&self, ready: &Ready, cancel: &CancellationToken) -> bool {
+        let pull = SyncOptions::pull();
+        let _bound = Bound::new(cancel, &pull.cancel);
         let repository = self.checkout().repository();
         ready.continues()
-            && self.remote().ok().flatten().is_some_and(|remote| repository.pull(&remote).is_ok())
+            && self.remote().ok().flatten().is_some_and(|remote| repository.sync(&remote, &pull).is_ok())
     }
 
     /// Makes the check-in. The journal knows of it before it is there, so that a crash in between is seen.
@@ -168,11 +171,13 @@ impl Run {
         made.map(|m| m.hash)
     }
 
-    /// Sends what is unsent to the remote, with options that push; nothing where there is no remote.
+    /// Sends what is unsent to the remote, with options that push; nothing where there is no remote. A cancelled
+    /// token cancels the options too.
     ///
     /// # Errors
     /// As [`sync`](crate::repo::Repository::sync): what is saved stays saved.
-    pub fn send(&self, options: &SyncOptions) -> Result<Option<Synced>> {
+    pub fn send(&self, options: &SyncOptions, cancel: &CancellationToken) -> Result<Option<Synced>> {
+        let _bound = Bound::new(cancel, &options.cancel);
         let repository = self.checkout().repository();
         let Some(remote) = self.remote()? else { return Ok(None) };
         self.settle()?;

@@ -91,7 +91,7 @@ pub(super) fn perform(
         }
     };
     call.watch().progress("making the check-in");
-    if call.run().catch_up(ready) {
+    if call.run().catch_up(ready, call.watch().token()) {
         permit.did("pull");
     }
     let hash = call.run().make(ready, comment, call.watch().token())?;

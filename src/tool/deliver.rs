@@ -43,7 +43,7 @@ pub(super) fn deliver(
         return Err(not_pushed(error, result, written));
     }
     call.watch().progress("pushing to the server");
-    match call.run().send(options) {
+    match call.run().send(options, call.watch().token()) {
         Ok(None) => {
             result["push"] =
                 format!("There is no remote: the {} is in this repository only.", written.noun).into();

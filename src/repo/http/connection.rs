@@ -183,9 +183,12 @@ pub struct Cancel(Arc<Mutex<Running>>);
 #[derive(Default)]
 struct Running {
     cancelled: bool,
-    agents: Vec<(u64, Agent)>,
+    ends: Vec<(u64, End)>,
     last: u64,
 }
+
+/// Ends one thing that is under way, without waiting for anything.
+type End = Box<dyn FnOnce() + Send>;
 
 impl Cancel {
     /// A handle that nothing has cancelled yet.
@@ -197,13 +200,13 @@ impl Cancel {
     /// Ends the syncs that were given this handle, at once even while they wait for a server; later ones do
     /// not begin. What the server has stored by then it keeps.
     pub fn cancel(&self) {
-        let agents = {
+        let ends = {
             let mut running = lock(&self.0);
             running.cancelled = true;
-            std::mem::take(&mut running.agents)
+            std::mem::take(&mut running.ends)
         };
-        for (_, agent) in agents {
-            agent.shutdown();
+        for (_, end) in ends {
+            end();
         }
     }
 
@@ -213,24 +216,24 @@ impl Cancel {
         lock(&self.0).cancelled
     }
 
-    /// Has the agent shut down by a cancel; the number is for [`forget`](Self::forget).
-    pub(super) fn watch(&self, agent: &Agent) -> u64 {
+    /// Has `end` called by a cancel, at once if there was one; the number is for [`forget`](Self::forget).
+    pub(super) fn watch(&self, end: impl FnOnce() + Send + 'static) -> u64 {
         let mut running = lock(&self.0);
         if running.cancelled {
             drop(running);
-            agent.clone().shutdown();
+            end();
             return 0;
         }
         running.last += 1;
         let number = running.last;
-        running.agents.push((number, agent.clone()));
+        running.ends.push((number, Box::new(end)));
         number
     }
 
-    /// Gives whether the agent still lives.
+    /// Gives whether there was no cancel.
     pub(super) fn forget(&self, number: u64) -> bool {
         let mut running = lock(&self.0);
-        running.agents.retain(|(known, _)| *known != number);
+        running.ends.retain(|(known, _)| *known != number);
         !running.cancelled
     }
 }
@@ -303,18 +306,30 @@ mod tests {
     }
 
     #[test]
-    fn agents_are_kept_up_to_a_number_and_not_after_a_cancel() {
+    fn agents_are_kept_up_to_a_number() {
         let connection = Connection::new(&Reach::default()).unwrap();
         let agents: Vec<Agent> = (0..IDLE_COUNT + 3).map(|_| connection.take()).collect();
         for agent in agents {
             connection.give_back(agent);
         }
         assert_eq!(lock(&connection.0.idle).len(), IDLE_COUNT);
+    }
+
+    #[test]
+    fn a_cancel_ends_what_is_under_way_and_what_begins_later_but_not_what_has_ended() {
         let cancel = Cancel::new();
-        let number = cancel.watch(&connection.take());
+        let (ended, ends) = std::sync::mpsc::channel();
+        let end = |name: &'static str| {
+            let ended = ended.clone();
+            move || ended.send(name).unwrap()
+        };
+        let past = cancel.watch(end("past"));
+        assert!(cancel.forget(past));
+        let now = cancel.watch(end("now"));
         cancel.cancel();
-        assert!(!cancel.forget(number));
-        assert_eq!(cancel.watch(&connection.take()), 0, "what begins later is shut down at once");
+        assert!(!cancel.forget(now));
+        assert_eq!(cancel.watch(end("later")), 0);
+        assert_eq!(ends.try_iter().collect::<Vec<_>>(), ["now", "later"]);
         assert_eq!(format!("{cancel:?}"), "Cancel(true)");
     }
 }

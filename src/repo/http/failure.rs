@@ -22,6 +22,8 @@ pub(super) enum Failure {
     TooLarge,
     /// A circle of redirects, most likely.
     TooManyRedirects,
+    /// A cancel while it was under way.
+    Cancelled,
     /// Told in full already.
     Known(Error),
 }
@@ -67,10 +69,13 @@ impl Failure {
             Self::TooManyRedirects => {
                 (Kind::Refused, format!("`{url}` redirects without end"), "Check the URL and the server.")
             }
+            Self::Cancelled => (Kind::Cancelled, format!("the exchange with `{url}` was cancelled"), LATER),
         };
         Error::new(kind, wiped(what)).hint(hint)
     }
 }
+
+const LATER: &str = "Do it again when it suits; what the server stored by then it keeps.";
 
 const AGAIN: &str = "Try again; if it stays so, look at the server.";
 
