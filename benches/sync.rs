@@ -2,23 +2,32 @@
 //! `fossil`, `ocx fossil` and `git`?
 //!
 //! `cargo bench --bench sync -- [--quick|--alone]`. The servers are plain `fossil server`, which starts a process
-//! for each request and closes the line after it, so what a kept line saves does not show; git's remote is a folder.
+//! for each request and closes the line after it; git's remote is a folder. Two more ways push over a kept line:
+//! through a front before such a server, and to a server that only remembers what came and answers at once, which
+//! leaves what OCX itself takes.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 mod common;
+#[allow(dead_code, clippy::unwrap_used, reason = "it is the tests'")]
+#[path = "../tests/sync/front.rs"]
+mod front;
 
 use std::cell::RefCell;
 use std::fs;
+use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::Duration;
 
 use common::programs::{FOSSIL, GIT, OCX_FOSSIL, Program, USER};
 use common::{Options, Result, Way, corpus, interleaved, table, timed};
+use front::Front;
 use ocx::name::User;
 use ocx::repo::http::Exchange;
+use ocx::repo::packed::unpack;
 use ocx::repo::{Cancel, CheckIn, Checkout, NewRepository, Remote, Repository};
 
 const PASSWORD: &str = "secret";
@@ -55,14 +64,20 @@ fn one(folder: &Path, direction: Direction, options: &Options) -> Result<()> {
             others.push((program, Side::new(&folder.join(program.name.replace(' ', "-")))?));
         }
     }
-    let mut ways = vec![Way::new(format!("OCX {name}"), |round| {
-        own.prepare(direction, round)?;
-        let (repository, remote) = (own.acting(direction).repository(), &own.server.remote);
-        timed(|| match direction {
-            Direction::Push => Ok(repository.push(remote).map(drop)?),
-            Direction::Pull => Ok(repository.pull(remote).map(drop)?),
-        })
-    })];
+    let kept = Kept::new(&folder.join("kept"))?;
+    let mut ways =
+        vec![Way::new(format!("OCX {name}"), |round| own.timed(direction, round, &own.server.remote))];
+    ways.push(Way::new(format!("OCX {name}, line kept by a front"), |round| {
+        kept.side.timed(direction, round, &kept.through_front)
+    }));
+    if direction == Direction::Push {
+        let there = kept.side.there.repository();
+        ways.push(Way::new("OCX push, line kept, server that answers at once", |round| {
+            corpus::edit(kept.side.there.root(), &kept.side.paths.borrow(), round)?;
+            check_in(&kept.side.there, round)?;
+            timed(|| Ok(there.push(&kept.at_once).map(drop)?))
+        }));
+    }
     for (program, side) in &others {
         ways.push(Way::new(format!("{} {name}", program.name), move |round| {
             side.prepare(direction, round)?;
@@ -81,7 +96,7 @@ fn one(folder: &Path, direction: Direction, options: &Options) -> Result<()> {
         }));
     }
     table(&format!("{name} of one check-in, {FILES} files"), &interleaved(ways, options.rounds(31))?);
-    for side in std::iter::once(&own).chain(others.iter().map(|(_, side)| side)) {
+    for side in [&own, &kept.side].into_iter().chain(others.iter().map(|(_, side)| side)) {
         side.check(direction)?;
     }
     Ok(())
@@ -132,6 +147,16 @@ impl Side {
         Ok(())
     }
 
+    /// The time of a push or pull of one new check-in.
+    fn timed(&self, direction: Direction, round: usize, remote: &Remote) -> Result<Duration> {
+        self.prepare(direction, round)?;
+        let repository = self.acting(direction).repository();
+        timed(|| match direction {
+            Direction::Push => Ok(repository.push(remote).map(drop)?),
+            Direction::Pull => Ok(repository.pull(remote).map(drop)?),
+        })
+    }
+
     /// The last check-in has arrived.
     fn check(&self, direction: Direction) -> Result<()> {
         let last = self.here.parent()?;
@@ -140,6 +165,60 @@ impl Side {
             Direction::Pull => self.there.repository().store().holds(&last)?,
         };
         if held { Ok(()) } else { Err(format!("{last} has not arrived").into()) }
+    }
+}
+
+/// Servers that keep their line open: a front before plain Fossil, and one that answers at once.
+struct Kept {
+    side: Side,
+    through_front: Remote,
+    at_once: Remote,
+    _fronts: [Front; 2],
+}
+
+impl Kept {
+    fn new(folder: &Path) -> Result<Self> {
+        let side = Side::new(folder)?;
+        let (front, at_once) = (Front::before(side.server.port), Front::new(answer_at_once()));
+        let remote = |front: &Front| {
+            let url = front.url().replacen("://", &format!("://{USER}:{PASSWORD}@"), 1);
+            Remote::parse(&url)
+        };
+        Ok(Self {
+            side,
+            through_front: remote(&front)?,
+            at_once: remote(&at_once)?,
+            _fronts: [front, at_once],
+        })
+    }
+}
+
+/// Remembers the names of the artifacts that a push brings, and lists them to the next who asks.
+fn answer_at_once() -> impl Fn(TcpStream, &front::Counted) + Send + Sync {
+    let last = Mutex::new(String::new());
+    move |mut line, _| {
+        let _ = line.set_nodelay(true);
+        let Ok(read) = line.try_clone() else { return };
+        let mut read = BufReader::new(read);
+        while let Some(request) = front::request(&mut read) {
+            let body = request.windows(4).position(|w| w == b"\r\n\r\n").map_or(0, |at| at + 4);
+            let cards = unpack(&request[body..], 1 << 24).unwrap_or_default();
+            let cards = String::from_utf8_lossy(&cards);
+            let brought: String = cards
+                .lines()
+                .filter_map(|card| card.strip_prefix("file ")?.split(' ').next())
+                .fold(String::new(), |all, hash| all + "igot " + hash + "\n");
+            let Ok(mut last) = last.lock() else { return };
+            let reply = if brought.is_empty() { std::mem::take(&mut *last) } else { String::new() };
+            if !brought.is_empty() {
+                *last = brought;
+            }
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-fossil-uncompressed\r\n";
+            let reply = format!("{head}Content-Length: {}\r\n\r\n{reply}", reply.len());
+            if line.write_all(reply.as_bytes()).is_err() {
+                return;
+            }
+        }
     }
 }
 
@@ -156,6 +235,7 @@ fn check_in(checkout: &Checkout, round: usize) -> Result<()> {
 /// Plain Fossil serving a repository on loopback until it is dropped.
 struct Server {
     child: Child,
+    port: u16,
     url: String,
     remote: Remote,
 }
@@ -167,7 +247,7 @@ impl Server {
         let mut command = FOSSIL.command(home, home, args);
         command.arg(repository).stdout(Stdio::null()).stderr(Stdio::null());
         let url = format!("http://{USER}:{PASSWORD}@127.0.0.1:{port}/");
-        let server = Self { child: command.spawn()?, remote: Remote::parse(&url)?, url };
+        let server = Self { child: command.spawn()?, port, remote: Remote::parse(&url)?, url };
         for _ in 0..500 {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
                 return Ok(server);

@@ -14,6 +14,8 @@ pub(super) struct Reply {
     pub files: BTreeSet<Hash>,
     /// Artifacts that it asks for.
     pub wanted: Vec<Hash>,
+    /// Public artifacts that it says to hold.
+    pub listed: BTreeSet<Hash>,
     /// The server takes nothing from this login.
     pub pull_only: bool,
     /// The server takes no unversioned files from this login.
@@ -45,6 +47,7 @@ impl Reply {
             let mut words = card.words();
             match words.next().unwrap_or_default() {
                 "file" | "cfile" => reply.files.extend(words.next().and_then(|w| Hash::parse(w).ok())),
+                "igot" => reply.listed.extend(public(words)),
                 "gimme" => reply.wanted.extend(words.next().and_then(|w| Hash::parse(w).ok())),
                 "uvfile" => reply.brought_unversioned.extend(words.next().map(str::to_owned)),
                 "uvigot" => reply.unversioned.extend(Unversioned::of(&card)),
@@ -83,6 +86,12 @@ impl Reply {
                 .hint("Check the URL: it is that of a Fossil repository.")
         })
     }
+}
+
+/// The artifact of an `igot` card that says nothing more of it, as that it is private.
+fn public<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Hash> {
+    let hash = Hash::parse(words.next()?).ok()?;
+    words.next().is_none().then_some(hash)
 }
 
 /// The error for the words of a server's `error` card.
@@ -230,6 +239,9 @@ mod tests {
             "pragma uv-pull-only\nuvigot a.bin 17 {hash} 1\nuvigot b 18 - 0\nuvigot c x\ngimme {hash}\n"
         );
         let reply = Reply::read(text.as_bytes());
+        let private = Hash::of(b"private");
+        let listed = Reply::read(format!("igot {hash}\nigot {private} 1\nigot x\nigot\n").as_bytes()).listed;
+        assert_eq!(listed.into_iter().collect::<Vec<_>>(), [hash]);
         let named = |name: &str, mtime, hash| Unversioned { name: name.into(), mtime, hash };
         assert_eq!(reply.unversioned, [named("a.bin", 17, Some(hash)), named("b", 18, None)]);
         assert_eq!(reply.wanted, [hash]);

@@ -52,16 +52,28 @@ impl<'a> Server<'a> {
         for some in hashes.chunks(100) {
             let wanted =
                 some.iter().fold(String::new(), |cards, hash| cards + "gimme " + hash.as_str() + "\n");
-            let pragma = if private { "pragma send-private\n" } else { "" };
-            let reply = self.ask(&format!("{pragma}{}{wanted}", self.pull_card()))?;
-            held.extend(reply.files);
+            held.extend(self.ask(&format!("{}{wanted}", self.pull_cards(private)))?.files);
         }
         Ok(hashes.iter().all(|hash| held.contains(hash)))
     }
 
+    /// Whether the server lists all of these among what it holds and has put in no cluster yet, where new artifacts
+    /// are. To answer that it writes nothing, while Fossil 2.21 commits a row of its own for each `gimme`.
+    fn lists(&self, hashes: &[Hash], private: bool) -> Result<bool> {
+        let listed = self.ask(&self.pull_cards(private))?.listed;
+        Ok(hashes.iter().all(|hash| listed.contains(hash)))
+    }
+
     /// Makes sure that the server, which had nothing against what was sent, holds these.
+    ///
+    /// It takes a request of its own, after the one that sent them: in the same request Fossil neither lists what was
+    /// just sent nor gives it back (its table `onremote`), and the absence of a `gimme` proves nothing, since it
+    /// drops shunned artifacts without a word.
     pub fn make_sure(&self, hashes: &[Hash], private: bool) -> Result<()> {
-        let held = self.holds(hashes, private).or_else(|_| self.holds(hashes, private));
+        let held = match self.lists(hashes, private) {
+            Ok(false) | Err(_) => self.holds(hashes, private),
+            listed => listed,
+        };
         let why = match held {
             Ok(true) => return Ok(()),
             // A login may be allowed to write and not to read: then there is nothing better than the server's silence.
@@ -109,6 +121,11 @@ impl<'a> Server<'a> {
 
     pub fn pull_card(&self) -> String {
         format!("pull {} {}\n", self.code, self.project)
+    }
+
+    fn pull_cards(&self, private: bool) -> String {
+        let pragma = if private { "pragma send-private\n" } else { "" };
+        format!("{pragma}{}", self.pull_card())
     }
 
     pub fn push_card(&self) -> String {
