@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use ocx::error::{Error, Result};
 use ocx::face::cli::{self, Ended, Listen, Other, Terminal};
 use ocx::face::{demo, mcp};
+use ocx::repo::{Connection, Reach};
 use ocx::run::leash;
 use ocx::tool::Session;
 use tokio::signal::unix::{SignalKind, signal};
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         return fossil(folder, &words);
     }
     log_to_stderr();
+    share_proxy();
     let code = match run(args) {
         Ended::Exit(code) => ExitCode::from(code),
         Ended::Other(Other::Mcp { folder, binding, listen: how }) => {
@@ -94,6 +96,25 @@ async fn asked_to_end() {
 /// The password for the server comes by the environment: an argument would show in the list of processes.
 fn password() -> Option<String> {
     std::env::var("OCX_PASSWORD").ok().filter(|p| !p.is_empty())
+}
+
+/// Has every call reach `https` servers through the proxy that the environment names, if it does. Which certificates
+/// are trusted, `SSL_CERT_FILE` and `SSL_CERT_DIR` say without this.
+fn share_proxy() {
+    let named = |names: [&str; 2]| names.iter().find_map(|n| std::env::var(n).ok().filter(|v| !v.is_empty()));
+    let Some(proxy) = named(["https_proxy", "HTTPS_PROXY"]) else { return };
+    let no_proxy = named(["no_proxy", "NO_PROXY"]).unwrap_or_default();
+    let no_proxy = no_proxy.split(',').map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
+    let reach = Reach {
+        proxy: Some(proxy),
+        proxy_https_only: true,
+        no_proxy: no_proxy.collect(),
+        ..Reach::default()
+    };
+    match Connection::new(&reach) {
+        Ok(connection) => drop(connection.share()),
+        Err(e) => tracing::error!("the proxy of the environment is not used: {e}"),
+    }
 }
 
 fn finish(done: Result<()>) -> ExitCode {

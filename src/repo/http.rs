@@ -60,7 +60,7 @@ impl fmt::Debug for Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         if self.cancel.forget(self.number) {
-            self.connection.give_back(self.agent.clone());
+            self.connection.give_back(&self.url, self.agent.clone());
         }
     }
 }
@@ -70,7 +70,7 @@ impl Exchange {
     #[must_use]
     pub fn new(remote: &Remote, cancel: &Cancel) -> Self {
         let connection = remote.connection().clone();
-        let agent = connection.take();
+        let agent = connection.take(remote.place());
         let ended = agent.clone();
         let number = cancel.watch(move || ended.shutdown());
         Self {

@@ -69,3 +69,40 @@ fn a_command_that_fails_says_why_what_to_do_and_never_the_password() {
     assert_eq!(code, 1);
     assert!(err.contains("remembers no server"), "{err}");
 }
+
+#[test]
+fn a_tool_pushes_through_the_proxy_and_with_the_certificates_of_the_environment() {
+    let (dir, path, server) = served(Fossil::V228);
+    let home = dir.path();
+    let authority = Authority::new("own");
+    std::fs::write(home.join("ca.pem"), &authority.pem).unwrap();
+    let front = Front::secure(server.port, authority.server("127.0.0.1", 2020, 2090));
+    // ann:tunnel
+    let proxy = Front::proxy("Basic YW5uOnR1bm5lbA==");
+    let url = format!("https://ann@127.0.0.1:{}/", front.port);
+    let ca = ["--ca-file", "ca.pem"];
+    assert_eq!(ocx(home, home, &[&["clone", &url, "c.fossil"][..], &ca].concat()).0, 0);
+    assert_eq!(ocx(home, home, &["open", "c.fossil", "work", "--user", "ann"]).0, 0);
+    let page = |name: &str, no_proxy: &str| {
+        let input = json!({"page": name, "old": "", "new": "text\n"}).to_string();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ocx"));
+        command.args(["call", "ocx_wiki_edit", &input]).current_dir(home.join("work")).env("HOME", home);
+        command.env("OCX_PASSWORD", "secret").env("SSL_CERT_FILE", home.join("ca.pem"));
+        command.env("HTTPS_PROXY", format!("http://ann:tunnel@127.0.0.1:{}", proxy.port));
+        command.env_remove("https_proxy").env_remove("no_proxy").env("NO_PROXY", no_proxy);
+        let out = command.output().unwrap();
+        serde_json::from_slice::<Value>(&out.stdout).unwrap()
+    };
+    let answer = page("One", "example.org");
+    assert_eq!(answer["result"]["pushed"], true, "{answer:#}");
+    assert!(!answer.to_string().contains("tunnel"));
+    let used = proxy.requests();
+    assert!(used > 0);
+    let answer = page("Two", "example.org, 127.0.0.1");
+    assert_eq!(answer["result"]["pushed"], true, "{answer:#}");
+    assert_eq!(proxy.requests(), used, "that host is reached directly");
+    drop(server);
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let pages = "SELECT count(*) FROM tag WHERE tagname GLOB 'wiki-*'";
+    assert_eq!(db.query_row(pages, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
+}

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Terminal;
 use crate::error::{Error, Kind, Result};
 use crate::repo::remote::Password;
-use crate::repo::{Checkout, Connection, Limits, Outcome, Reach, Remote, Repository, SyncOptions, Synced};
+use crate::repo::{Checkout, Connection, Outcome, Reach, Remote, Repository, SyncOptions, Synced};
 
 /// The two commands.
 pub fn commands() -> [Command; 2] {
@@ -115,13 +115,23 @@ pub fn reached(remote: Remote, given: &ArgMatches, folder: &Path, terminal: &Ter
         }
         _ => remote,
     };
-    let mut limits = Limits::default();
+    let usual = Connection::default().reach().clone();
+    let mut reach = usual.clone();
     if let Some(seconds) = given.get_one::<u64>("timeout") {
-        limits.whole = Duration::from_secs(*seconds);
+        reach.limits.whole = Duration::from_secs(*seconds);
     }
-    let ca_file = given.get_one::<PathBuf>("ca_file").map(|file| folder.join(file));
-    let reach = Reach { limits, ca_file, proxy: given.get_one::<String>("proxy").cloned() };
-    Ok(remote.over(Connection::new(&reach)?))
+    if let Some(file) = given.get_one::<PathBuf>("ca_file") {
+        reach.ca_file = Some(folder.join(file));
+    }
+    if let Some(proxy) = given.get_one::<String>("proxy") {
+        reach = Reach {
+            limits: reach.limits,
+            ca_file: reach.ca_file,
+            proxy: Some(proxy.clone()),
+            ..Reach::default()
+        };
+    }
+    if reach == usual { Ok(remote) } else { Ok(remote.over(Connection::new(&reach)?)) }
 }
 
 fn as_json(synced: &Synced) -> Value {

@@ -12,6 +12,7 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 use ureq::{Agent, Proxy};
 
 use crate::error::{Error, Kind, Result};
+use crate::repo::remote::Url;
 
 /// How this client calls itself. Servers keep robots away by this name: no `http`, `bot` or the like.
 const USER_AGENT: &str = concat!("Fossil/2.28 (ocx ", env!("CARGO_PKG_VERSION"), ")");
@@ -58,6 +59,10 @@ pub struct Reach {
     pub ca_file: Option<PathBuf>,
     /// The URL of an HTTP proxy that is asked to `CONNECT`, such as `http://USER:PASSWORD@HOST:PORT`.
     pub proxy: Option<String>,
+    /// Only `https` servers are reached through the proxy.
+    pub proxy_https_only: bool,
+    /// Hosts that are reached without the proxy, with all names below them; `*` is every host.
+    pub no_proxy: Vec<String>,
 }
 
 /// A way to servers, with the lines that it keeps open between calls. Clones share them; safe to use from
@@ -76,12 +81,15 @@ pub struct Reach {
 pub struct Connection(Arc<Shared>);
 
 struct Shared {
-    limits: Limits,
+    reach: Reach,
     roots: RootCerts,
     proxy: Option<Proxy>,
-    /// One agent serves one call at a time, so that cancelling a call ends no other.
-    idle: Mutex<Vec<Agent>>,
+    /// One agent serves one call at a time, so that cancelling a call ends no other. Each uses the proxy or not.
+    idle: Mutex<Vec<(bool, Agent)>>,
 }
+
+/// The way that the whole process shares.
+static SHARED: OnceLock<Connection> = OnceLock::new();
 
 impl Connection {
     /// Prepares a way to servers; nothing is sent yet.
@@ -94,46 +102,69 @@ impl Connection {
             Some(file) => roots_with(file)?,
             None => RootCerts::PlatformVerifier,
         };
-        let proxy = reach.proxy.as_deref().map(proxy).transpose()?;
-        Ok(Self::of(reach.limits, roots, proxy))
+        let proxy = reach.proxy.as_deref().map(|url| proxy(url, &reach.no_proxy)).transpose()?;
+        Ok(Self::of(reach.clone(), roots, proxy))
+    }
+
+    /// Makes this the way that the whole process shares, [`Connection::default`], and gives whether it is: what was
+    /// in use before stays. For a program's start; a library leaves it to its host.
+    #[must_use]
+    pub fn share(&self) -> bool {
+        SHARED.get_or_init(|| self.clone()) == self
+    }
+
+    /// What it was made from.
+    #[must_use]
+    pub fn reach(&self) -> &Reach {
+        &self.0.reach
     }
 
     /// What each exchange may cost.
     #[must_use]
     pub fn limits(&self) -> &Limits {
-        &self.0.limits
+        &self.0.reach.limits
     }
 
     /// The same way with other limits, and lines of its own.
     #[must_use]
     pub fn within(&self, limits: Limits) -> Self {
-        Self::of(limits, self.0.roots.clone(), self.0.proxy.clone())
+        let reach = Reach { limits, ..self.reach().clone() };
+        Self::of(reach, self.0.roots.clone(), self.0.proxy.clone())
     }
 
-    fn of(limits: Limits, roots: RootCerts, proxy: Option<Proxy>) -> Self {
-        Self(Arc::new(Shared { limits, roots, proxy, idle: Mutex::default() }))
+    fn of(reach: Reach, roots: RootCerts, proxy: Option<Proxy>) -> Self {
+        Self(Arc::new(Shared { reach, roots, proxy, idle: Mutex::default() }))
     }
 
     /// An agent for one call, with the lines of an earlier one where there is one.
-    pub(super) fn take(&self) -> Agent {
-        lock(&self.0.idle).pop().unwrap_or_else(|| self.agent())
-    }
-
-    /// Keeps the lines of a call that has ended well enough.
-    pub(super) fn give_back(&self, agent: Agent) {
+    pub(super) fn take(&self, url: &Url) -> Agent {
+        let by_proxy = self.by_proxy(url);
         let mut idle = lock(&self.0.idle);
-        if idle.len() < IDLE_COUNT {
-            idle.push(agent);
+        match idle.iter().rposition(|(kind, _)| *kind == by_proxy) {
+            Some(at) => idle.remove(at).1,
+            None => self.agent(by_proxy),
         }
     }
 
-    fn agent(&self) -> Agent {
-        let limits = &self.0.limits;
+    /// Keeps the lines of a call to that URL, which has ended well enough.
+    pub(super) fn give_back(&self, url: &Url, agent: Agent) {
+        let mut idle = lock(&self.0.idle);
+        if idle.len() < IDLE_COUNT {
+            idle.push((self.by_proxy(url), agent));
+        }
+    }
+
+    fn by_proxy(&self, url: &Url) -> bool {
+        self.0.proxy.is_some() && (url.is_https() || !self.0.reach.proxy_https_only)
+    }
+
+    fn agent(&self, by_proxy: bool) -> Agent {
+        let limits = self.limits();
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .proxy(self.0.proxy.clone())
+            .proxy(self.0.proxy.clone().filter(|_| by_proxy))
             .user_agent(USER_AGENT)
             .max_response_header_size(MAX_HEAD)
             .max_idle_age(IDLE_MAX)
@@ -149,8 +180,7 @@ impl Connection {
 impl Default for Connection {
     /// The one that the whole process shares, with the usual limits.
     fn default() -> Self {
-        static SHARED: OnceLock<Connection> = OnceLock::new();
-        SHARED.get_or_init(|| Self::of(Limits::default(), RootCerts::PlatformVerifier, None)).clone()
+        SHARED.get_or_init(|| Self::of(Reach::default(), RootCerts::PlatformVerifier, None)).clone()
     }
 }
 
@@ -164,7 +194,7 @@ impl Eq for Connection {}
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("limits", &self.0.limits).finish_non_exhaustive()
+        f.debug_struct("Connection").field("limits", self.limits()).finish_non_exhaustive()
     }
 }
 
@@ -272,17 +302,41 @@ fn roots_with(ca_file: &Path) -> Result<RootCerts> {
 }
 
 /// The proxy at a URL; the message does not repeat the URL, which may hold a password.
-fn proxy(url: &str) -> Result<Proxy> {
+fn proxy(url: &str, no_proxy: &[String]) -> Result<Proxy> {
     let is_http = url.starts_with("http://") || url.starts_with("https://");
-    Proxy::new(url).ok().filter(|_| is_http).ok_or_else(|| {
+    let built = Proxy::new(url).and_then(|proxy| with_exceptions(&proxy, no_proxy));
+    built.ok().filter(|_| is_http).ok_or_else(|| {
         Error::new(Kind::Invalid, "the URL of the proxy cannot be used")
             .hint("Give a URL such as `http://HOST:PORT`.")
     })
 }
 
+/// The same proxy, but not for these hosts.
+fn with_exceptions(proxy: &Proxy, hosts: &[String]) -> std::result::Result<Proxy, ureq::Error> {
+    let mut same = Proxy::builder(proxy.protocol()).host(proxy.host()).port(proxy.port());
+    if let Some(user) = proxy.username() {
+        same = same.username(user);
+    }
+    if let Some(password) = proxy.password() {
+        same = same.password(password);
+    }
+    for host in hosts {
+        let host = host.trim().trim_start_matches('.');
+        same = same.no_proxy(host);
+        if host != "*" {
+            same = same.no_proxy(&format!(".{host}"));
+        }
+    }
+    same.build()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn url(text: &str) -> Url {
+        crate::repo::Remote::parse(text).unwrap().place().clone()
+    }
 
     fn kind(reach: &Reach) -> Kind {
         Connection::new(reach).unwrap_err().kind()
@@ -308,11 +362,42 @@ mod tests {
     #[test]
     fn agents_are_kept_up_to_a_number() {
         let connection = Connection::new(&Reach::default()).unwrap();
-        let agents: Vec<Agent> = (0..IDLE_COUNT + 3).map(|_| connection.take()).collect();
+        let url = url("http://h/");
+        let agents: Vec<Agent> = (0..IDLE_COUNT + 3).map(|_| connection.take(&url)).collect();
         for agent in agents {
-            connection.give_back(agent);
+            connection.give_back(&url, agent);
         }
         assert_eq!(lock(&connection.0.idle).len(), IDLE_COUNT);
+    }
+
+    #[test]
+    fn a_proxy_for_https_alone_keeps_its_lines_apart() {
+        let proxy = || Some("http://ann:p%40ss@h:1".to_owned());
+        let reach = Reach { proxy: proxy(), proxy_https_only: true, ..Reach::default() };
+        let connection = Connection::new(&reach).unwrap();
+        let (plain, secure) = (url("http://h/"), url("https://h/"));
+        assert!(connection.by_proxy(&secure) && !connection.by_proxy(&plain));
+        connection.give_back(&plain, connection.take(&plain));
+        assert!(connection.take(&secure).config().proxy().is_some());
+        assert!(connection.take(&plain).config().proxy().is_none());
+        let all = Connection::new(&Reach { proxy: proxy(), ..Reach::default() }).unwrap();
+        assert!(all.by_proxy(&plain));
+    }
+
+    #[test]
+    fn a_proxy_has_exceptions_with_all_names_below_them() {
+        let hosts = ["example.org".to_owned(), ".example.net".to_owned()];
+        let proxy = proxy("http://ann:p%40ss@h:1", &hosts).unwrap();
+        assert_eq!((proxy.username(), proxy.password()), (Some("ann"), Some("p@ss")));
+        for (target, direct) in [
+            ("https://example.org/", true),
+            ("https://a.example.org/", true),
+            ("https://example.net/", true),
+            ("https://notexample.org/", false),
+            ("https://example.com/", false),
+        ] {
+            assert_eq!(proxy.is_no_proxy(&target.parse().unwrap()), direct, "{target}");
+        }
     }
 
     #[test]

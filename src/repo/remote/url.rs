@@ -39,6 +39,10 @@ impl Url {
         &self.host
     }
 
+    pub(in crate::repo) fn is_https(&self) -> bool {
+        self.secure
+    }
+
     /// The URL to ask for: never without a path.
     pub(in crate::repo) fn request_target(&self) -> String {
         if self.path.is_empty() { format!("{self}/") } else { self.to_string() }
