@@ -1,5 +1,9 @@
 //! What the engine thread keeps between calls: warm sessions, one per repository.
+//!
+//! A session is taken from the desk for its call. While that waits for a server, other calls run: one on the same
+//! repository opens a session of its own.
 
+use std::cell::RefCell;
 use std::ffi::CString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -20,7 +24,8 @@ const SESSION_GROWTH: usize = 16 << 20;
 
 /// The engine thread's own state.
 pub(super) struct Desk {
-    warm: Vec<Warm>,
+    /// Borrowed for a moment only, and never during a call.
+    warm: RefCell<Vec<Warm>>,
     own_directory: bool,
 }
 
@@ -35,7 +40,7 @@ struct Warm {
 
 impl Desk {
     pub fn new(own_directory: bool) -> Self {
-        Self { warm: Vec::new(), own_directory }
+        Self { warm: RefCell::default(), own_directory }
     }
 
     /// Whether this thread has a working directory of its own, which Fossil's commands change.
@@ -52,7 +57,7 @@ impl Desk {
 
     /// Runs `f` in the warm session of the repository at `path`; after a failure, or a result other
     /// than zero, the session is dropped, and with it every state that the call may have left.
-    pub fn warm(&mut self, path: &Path, what: &str, f: impl FnOnce(&mut Session) -> Ended) -> Result<Ended> {
+    pub fn warm(&self, path: &Path, what: &str, f: impl FnOnce(&mut Session) -> Ended) -> Result<Ended> {
         let mut warm = self.take(path)?;
         let ended = f(&mut warm.session);
         if ended.left {
@@ -68,7 +73,7 @@ impl Desk {
     /// Runs `f` in a change of the repository at `path`, which is committed when `f` succeeds. In any other
     /// case, a panic too, the session is dropped, which rolls the change back.
     pub fn change<T>(
-        &mut self,
+        &self,
         path: &Path,
         user: &CString,
         f: impl FnOnce(&mut Change<'_>) -> Result<T>,
@@ -83,19 +88,24 @@ impl Desk {
     }
 
     /// Closes the session of `path`, for an operation that needs the file to itself.
-    pub fn close(&mut self, path: &Path) {
-        self.warm.retain(|w| w.path != path);
+    pub fn close(&self, path: &Path) {
+        let closed: Vec<Warm> = {
+            let mut warm = self.warm.borrow_mut();
+            let (closed, kept) = std::mem::take(&mut *warm).into_iter().partition(|w| w.path == path);
+            *warm = kept;
+            closed
+        };
+        drop(closed);
     }
 
     /// Closes all sessions.
-    pub fn close_all(&mut self) {
-        self.warm.clear();
+    pub fn close_all(&self) {
+        drop(self.warm.take());
     }
 
-    fn take(&mut self, path: &Path) -> Result<Warm> {
+    fn take(&self, path: &Path) -> Result<Warm> {
         let file = file_of(path)?;
-        if let Some(at) = self.warm.iter().position(|w| w.path == path) {
-            let mut warm = self.warm.swap_remove(at);
+        if let Some(mut warm) = self.find(path) {
             let worn = warm.calls >= SESSION_CALLS
                 || warm.session.memory() > warm.memory_at_open + SESSION_GROWTH
                 || warm.file != file;
@@ -109,11 +119,20 @@ impl Desk {
         open(path, file)
     }
 
-    fn keep(&mut self, warm: Warm) {
-        if self.warm.len() >= WARM_SESSIONS {
-            self.warm.remove(0);
-        }
-        self.warm.push(warm);
+    fn find(&self, path: &Path) -> Option<Warm> {
+        let mut warm = self.warm.borrow_mut();
+        let at = warm.iter().position(|w| w.path == path)?;
+        Some(warm.swap_remove(at))
+    }
+
+    fn keep(&self, one: Warm) {
+        // Another was opened while this one waited for a server.
+        let other = self.find(&one.path);
+        let mut warm = self.warm.borrow_mut();
+        let oldest = (warm.len() >= WARM_SESSIONS).then(|| warm.remove(0));
+        warm.push(one);
+        drop(warm);
+        drop((other, oldest));
     }
 }
 

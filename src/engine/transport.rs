@@ -9,8 +9,8 @@ use super::bindings as c;
 
 /// Carries one request of a sync to the server and brings the reply.
 ///
-/// It runs on the engine thread while Fossil waits: all other engine calls wait too, and a call that it
-/// makes itself is refused. Reading through a [`Store`](crate::repo::Store) goes on meanwhile.
+/// It runs on a thread of its own while Fossil waits, and other engine calls run meanwhile, but no second sync
+/// beside it. A call that it makes itself is refused.
 pub trait Transport: Send {
     /// Sends `login_card` (may be empty, no line end) and `body` (uncompressed cards), and gives the
     /// uncompressed reply; `None` ends the sync, and the transport keeps the reason.
@@ -70,9 +70,11 @@ unsafe extern "C" fn exchange(
 ) -> c_int {
     // SAFETY: I6 - `context` is the Context of the `with_c` that is running, and C holds no other reference.
     let context = unsafe { &mut *context.cast::<Context>() };
-    // SAFETY: I5 - C's texts are valid during the callback.
+    // SAFETY: I5, I10 - C's texts are valid during the callback: they are on the heap of the parked session.
     let (login, body) = unsafe { (bytes(login), bytes(body)) };
-    let got = catch_unwind(AssertUnwindSafe(|| context.transport.exchange(login, body)));
+    let transport = &mut *context.transport;
+    let got = catch_unwind(AssertUnwindSafe(|| super::meanwhile(|| transport.exchange(login, body))))
+        .and_then(|got| got);
     match got {
         Ok(Some(bytes)) => {
             context.reply = bytes;

@@ -6,6 +6,7 @@
 mod ask;
 mod clone;
 mod quick;
+mod turn;
 mod unversioned;
 mod wire;
 
@@ -14,6 +15,7 @@ use std::fmt;
 
 use self::ask::Server;
 pub(super) use self::clone::clone;
+use self::turn::Turn;
 pub use self::unversioned::UnversionedChanges;
 use self::wire::{Log, Wire};
 use super::http::{Cancel, Limits};
@@ -303,6 +305,7 @@ impl Repository {
             unversioned: options.unversioned,
             transport: Box::new(wire),
         };
+        let _turn = Turn::take(&options.cancel)?;
         let result = engine::sync(self.path(), request).map_err(|e| ask::blame(server.remote(), e));
         Ok((wire::take(&log), result))
     }

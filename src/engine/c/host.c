@@ -706,13 +706,54 @@ int ocx_sqlite3_create_module(sqlite3 *db, const char *name, const sqlite3_modul
 const char *ocx_sync_user(void){ return sync_now ? sync_now->user : 0; }
 const char *ocx_sync_password(void){ return sync_now ? sync_now->password : 0; }
 
+/*
+** What a call keeps outside of its session and its C frames, while it is parked.
+*/
+typedef struct Parked {
+  OcxSession *session;
+  const OcxSync *sync;
+  jmp_buf leaving;
+  Output outputs[2];
+} Parked;
+
+/*
+** Between park() and unpark() the state is that between two calls, so that other sessions' calls can run, each to
+** its end, on the stack above the parked one.
+*/
+static void park(Parked *p){
+  fflush(ocx_stdout);
+  fflush(ocx_stderr);
+  p->session = current;
+  p->sync = sync_now;
+  memcpy(&p->leaving, &leaving, sizeof(leaving));
+  memcpy(p->outputs, outputs, sizeof(outputs));
+  memset(outputs, 0, sizeof(outputs));
+  image_save(current->image);
+  image_load(pristine);
+  current = 0;
+  sync_now = 0;
+}
+static void unpark(const Parked *p){
+  for(size_t i=0; i<2; i++) free(outputs[i].data);
+  memcpy(outputs, p->outputs, sizeof(outputs));
+  memcpy(&leaving, &p->leaving, sizeof(leaving));
+  image_load(p->session->image);
+  sync_now = p->sync;
+  current = p->session;
+}
+
 int ocx_exchange(const char *login, size_t nLogin, const char *body, size_t nBody,
                  char **reply, size_t *nReply){
   OcxText card = { login, nLogin }, sent = { body, nBody }, got = { 0, 0 };
+  Parked parked;
+  int rc;
   *reply = 0;
   *nReply = 0;
   if( sync_now==0 ) return 1;
-  if( sync_now->exchange(sync_now->context, card, sent, &got) ) return 1;
+  park(&parked);
+  rc = parked.sync->exchange(parked.sync->context, card, sent, &got);
+  unpark(&parked);
+  if( rc ) return 1;
   if( got.size<=OCX_MAX_EXPANDED && (*reply = ocx_malloc(got.size+1))!=0 ){
     memcpy(*reply, got.data, got.size);
     (*reply)[got.size] = 0;

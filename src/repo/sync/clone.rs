@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::SyncOptions;
 use super::ask::{blame, login};
+use super::turn::Turn;
 use super::wire::{self, Wire};
 use crate::engine::{self, SyncRequest};
 use crate::error::Result;
@@ -28,7 +29,10 @@ pub(in crate::repo) fn clone(remote: &Remote, path: &Path, user: &User, options:
         unversioned: options.unversioned,
         transport: Box::new(wire),
     };
-    let result = engine::clone(path, request);
+    let result = {
+        let _turn = Turn::take(&options.cancel)?;
+        engine::clone(path, request)
+    };
     // The first reply of a clone may complain of a login for a project that the client did not know yet.
     result.map_err(|e| wire::take(&log).last_failure().unwrap_or_else(|| blame(remote, e)))?;
     Store::open(path)?.check_all().map_err(|e| blame(remote, e))?;
