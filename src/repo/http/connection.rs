@@ -247,7 +247,7 @@ impl Cancel {
     }
 
     /// Has `end` called by a cancel, at once if there was one; the number is for [`forget`](Self::forget).
-    pub(super) fn watch(&self, end: impl FnOnce() + Send + 'static) -> u64 {
+    pub(in crate::repo) fn watch(&self, end: impl FnOnce() + Send + 'static) -> u64 {
         let mut running = lock(&self.0);
         if running.cancelled {
             drop(running);
@@ -261,7 +261,7 @@ impl Cancel {
     }
 
     /// Gives whether there was no cancel.
-    pub(super) fn forget(&self, number: u64) -> bool {
+    pub(in crate::repo) fn forget(&self, number: u64) -> bool {
         let mut running = lock(&self.0);
         running.ends.retain(|(known, _)| *known != number);
         !running.cancelled
