@@ -30,16 +30,17 @@ impl Slow {
     fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("a port").port();
-        let ((begin, begun), (go, gone)) = (channel(), channel());
+        let (tell_begun, begun) = channel();
+        let (tell_gone, gone) = channel();
         // Its one connection ends with the client's process, and it with that.
         thread::spawn(move || {
             let (mut line, _) = listener.accept().expect("a client");
             drop(listener);
             let _ = line.read(&mut [0; 100]);
             line.write_all(b"H").expect("sent");
-            begin.send(()).expect("awaited");
+            tell_begun.send(()).expect("awaited");
             let _ = std::io::copy(&mut line, &mut std::io::sink());
-            let _ = go.send(());
+            let _ = tell_gone.send(());
         });
         Self { port, begun, gone }
     }

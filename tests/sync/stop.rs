@@ -123,3 +123,37 @@ fn cancelling_one_sync_ends_no_other_on_the_same_connection() {
         assert_eq!(goes_on.join().unwrap().unwrap(), Outcome::Sent { check_ins: 1, artifacts: 2 });
     });
 }
+
+#[test]
+fn m09_check_ins_are_made_while_a_full_sync_waits_and_a_second_one_waits_its_turn_until_it_is_cancelled() {
+    let (_dir, _path, server) = served(Fossil::V228);
+    let real = server.remote("ann:secret");
+    let (one, two) = (cloned(&real), cloned(&real));
+    one.write("a.txt", "one\n");
+    one.check_in("first", Some("one")).unwrap();
+    let (front, go_on) = waiting(server.port);
+    let remote = remote(&front.url(), "ann:secret");
+    let cancel = Cancel::new();
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| one.repository.sync(&remote, &SyncOptions::both()));
+        until_asked(&front);
+        for (place, branch) in [(&one, None), (&two, Some("two"))] {
+            for step in 0..2 {
+                place.write("a.txt", format!("meanwhile {step}\n"));
+                let branch = branch.filter(|_| step == 0);
+                place.check_in(&format!("meanwhile {step}"), branch).unwrap();
+            }
+        }
+        let second = scope.spawn(|| two.repository.sync(&remote, &SyncOptions::both().until(&cancel)));
+        cancel.cancel();
+        assert_eq!(second.join().unwrap().unwrap_err().kind(), Kind::Cancelled);
+        assert_eq!((front.requests(), waits.is_finished()), (1, false));
+        go_on.store(true, Ordering::SeqCst);
+        waits.join().unwrap().unwrap();
+    });
+    for place in [&one, &two, &one] {
+        place.repository.sync(&real, &SyncOptions::both()).unwrap();
+        place.assert_whole();
+    }
+    assert_eq!((one.check_ins(), two.check_ins()), (6, 6));
+}
