@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::session::{self, Ended, Session, c_string};
-use super::{bindings as c, call, failure::error_of};
+use super::{bindings as c, failure::error_of, thread::call};
 use crate::error::{Error, Kind, Result};
 
 /// A write transaction under way, on the engine thread.

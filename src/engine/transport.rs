@@ -73,7 +73,7 @@ unsafe extern "C" fn exchange(
     // SAFETY: I5, I10 - C's texts are valid during the callback: they are on the heap of the parked session.
     let (login, body) = unsafe { (bytes(login), bytes(body)) };
     let transport = &mut *context.transport;
-    let got = catch_unwind(AssertUnwindSafe(|| super::meanwhile(|| transport.exchange(login, body))))
+    let got = catch_unwind(AssertUnwindSafe(|| super::thread::meanwhile(|| transport.exchange(login, body))))
         .and_then(|got| got);
     match got {
         Ok(Some(bytes)) => {
