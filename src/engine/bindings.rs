@@ -168,10 +168,25 @@ unsafe extern "C" {
         arg3: *mut OcxOutcome,
     );
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct OcxStored {
+    pub rid: ::core::ffi::c_int,
+    pub text: OcxText,
+}
+impl Default for OcxStored {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 unsafe extern "C" {
     pub fn ocx_change_crosslink(
         arg1: *mut OcxSession,
-        rids: *const ::core::ffi::c_int,
+        stored: *const OcxStored,
         count: usize,
         arg2: *mut OcxOutcome,
     );

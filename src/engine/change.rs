@@ -105,13 +105,18 @@ impl<'a> Change<'a> {
     }
 
     /// Links stored artifacts into the derived tables by Fossil's code, as after a pull; those that
-    /// are mere content stay as they are.
+    /// are mere content stay as they are. With each row number goes what the artifact is, expanded, or
+    /// nothing where Fossil's code is to expand it.
     ///
     /// # Errors
     /// What Fossil's code met; the change cannot go on then.
-    pub fn crosslink(&mut self, rids: &[i64]) -> Result<()> {
-        let numbers = numbers(rids)?;
-        let ended = self.turn(|s| s.change_crosslink(&numbers))?;
+    pub fn crosslink(&mut self, artifacts: &[(i64, &[u8])]) -> Result<()> {
+        let numbers = numbers(artifacts.iter().map(|&(rid, _)| rid))?;
+        // What is larger than Fossil's code counts is no artifact for it, and is found so there.
+        let texts =
+            artifacts.iter().map(|&(_, text)| if i32::try_from(text.len()).is_ok() { text } else { &[] });
+        let stored: Vec<_> = numbers.into_iter().zip(texts).collect();
+        let ended = self.turn(|s| s.change_crosslink(&stored))?;
         self.finish("cannot link the artifacts in", &ended)
     }
 
@@ -120,7 +125,7 @@ impl<'a> Change<'a> {
     /// # Errors
     /// As [`crosslink`](Self::crosslink).
     pub fn filled(&mut self, rids: &[i64]) -> Result<()> {
-        let numbers = numbers(rids)?;
+        let numbers = numbers(rids.iter().copied())?;
         let ended = self.turn(|s| s.change_filled(&numbers))?;
         self.finish("cannot link in what has waited", &ended)
     }
@@ -156,8 +161,8 @@ impl<'a> Change<'a> {
 }
 
 /// Row numbers as Fossil's code counts.
-fn numbers(rids: &[i64]) -> Result<Vec<i32>> {
-    rids.iter().map(|&rid| i32::try_from(rid)).collect::<Result<_, _>>().map_err(|e| {
+fn numbers(rids: impl Iterator<Item = i64>) -> Result<Vec<i32>> {
+    rids.map(i32::try_from).collect::<Result<_, _>>().map_err(|e| {
         Error::new(Kind::Unsupported, "the repository has more artifacts than Fossil can count").caused_by(e)
     })
 }

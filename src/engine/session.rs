@@ -136,9 +136,12 @@ impl Session {
     }
 
     /// Links stored artifacts into the derived tables, in a change.
-    pub fn change_crosslink(&mut self, numbers: &[c_int]) -> Ended {
-        // SAFETY: I2, I5 - as in `command`.
-        self.call(|s, o| unsafe { c::ocx_change_crosslink(s, numbers.as_ptr(), numbers.len(), o) })
+    pub fn change_crosslink(&mut self, artifacts: &[(c_int, &[u8])]) -> Ended {
+        let text = |text: &[u8]| c::OcxText { data: text.as_ptr().cast(), size: text.len() };
+        let stored: Vec<_> =
+            artifacts.iter().map(|&(rid, expanded)| c::OcxStored { rid, text: text(expanded) }).collect();
+        // SAFETY: I2, I5 - as in `command`; `stored` and what it names outlive the call.
+        self.call(|s, o| unsafe { c::ocx_change_crosslink(s, stored.as_ptr(), stored.len(), o) })
     }
 
     /// Links in what has waited for artifacts that had no content.

@@ -8,6 +8,7 @@ mod cards;
 mod control;
 mod date;
 pub(in crate::repo) mod envelope;
+mod glance;
 mod post;
 mod reserved;
 mod seal;
@@ -18,6 +19,7 @@ use std::fmt::{self, Write as _};
 
 use cards::{ArtifactKind, Cards, FileToken, TagToken};
 pub use control::Control;
+pub(in crate::repo) use glance::{Glance, glance};
 pub use post::ForumPost;
 use seal::{sealed, unlike, write_text};
 use tokens::Flaw;
@@ -336,7 +338,7 @@ fn cherrypick((target, base): (&[u8], Option<&[u8]>)) -> Result<Cherrypick> {
 }
 
 fn hash(token: &[u8]) -> Result<Hash> {
-    Hash::parse(&lossy(token))
+    Hash::parse(&String::from_utf8_lossy(token))
 }
 
 fn name(token: &[u8]) -> Result<String> {

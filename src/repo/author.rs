@@ -120,7 +120,7 @@ impl Author<'_, '_> {
             db.execute_batch(table)?;
             db.execute("INSERT INTO modreq(objid) VALUES(?1)", [rid])?;
         }
-        self.change.crosslink(&[rid])?;
+        self.change.crosslink(&[(rid, artifact)])?;
         if self.db().prepare("SELECT 1 FROM event WHERE objid=?1")?.exists([rid])? {
             return Ok(());
         }

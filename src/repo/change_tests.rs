@@ -148,7 +148,7 @@ fn fossil_leaving_within_a_change_rolls_back_and_never_commits_later_sql() {
         // Fossil has rolled back as it left, and the handle is still there: what follows is not kept.
         assert!(c.connection().is_autocommit());
         assert!(note(c.connection()).is_err());
-        assert!(c.crosslink(&[1]).is_err());
+        assert!(c.crosslink(&[(1, b"")]).is_err());
         Ok(())
     });
     assert!(done.is_err());
@@ -224,7 +224,7 @@ fn content_that_sql_stores_is_linked_in_by_fossil() {
             let size = i64::try_from(text.len()).unwrap_or(0);
             c.connection().execute(sql, (receipt, size, hash.as_str(), packed))?;
             let rid = c.connection().last_insert_rowid();
-            c.crosslink(&[rid])
+            c.crosslink(&[(rid, b"")])
         })
         .unwrap();
     assert_eq!(engine_page(&place).trim(), "stored by hand");

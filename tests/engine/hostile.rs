@@ -166,6 +166,21 @@ fn a_delta_whose_basis_never_comes_is_found_by_verify() {
     assert_eq!(place.repository.verify().unwrap_err().kind(), Kind::Corrupt);
 }
 
+/// It is kept unseen while it waits, so it is looked into when the basis comes; if wrong, it is unknown again.
+#[test]
+fn a_delta_that_comes_before_its_basis_is_compared_with_its_hash() {
+    let place = Place::new();
+    let basis = b"some content of no great size\n";
+    let delta = |content: &[u8]| card(&format!("file {} {} 11", sha1(content), sha1(basis)), b"5\n5:abcde0;");
+    let replies = vec![[delta(b"abcde"), delta(b"forged")].concat(), file(basis)];
+    let _ = engine::sync(&place.path(), request(Replies(replies)));
+    place.is_well("a delta before its basis");
+    let holds = |content: &[u8]| place.repository.store().holds(&sha1(content).parse().unwrap()).unwrap();
+    assert!(holds(basis) && holds(b"abcde"));
+    assert!(!holds(b"forged"));
+    place.repository.verify().unwrap();
+}
+
 /// Replies that are nearly right: one or a few bytes of a whole reply changed.
 #[test]
 fn nearly_right_replies_do_no_harm() {

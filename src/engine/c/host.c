@@ -278,12 +278,12 @@ void ocx_change_put(OcxSession *s, const OcxArtifact *a, int *rid, OcxOutcome *o
   OcxModPut p = { a, rid };
   run(s, ocx_mod_change_put, &p, o);
 }
-void ocx_change_crosslink(OcxSession *s, const int *rids, size_t count, OcxOutcome *o){
-  OcxModCrosslink x = { rids, count };
+void ocx_change_crosslink(OcxSession *s, const OcxStored *stored, size_t count, OcxOutcome *o){
+  OcxModCrosslink x = { stored, count };
   run(s, ocx_mod_change_crosslink, &x, o);
 }
 void ocx_change_filled(OcxSession *s, const int *rids, size_t count, OcxOutcome *o){
-  OcxModCrosslink x = { rids, count };
+  OcxModFilled x = { rids, count };
   run(s, ocx_mod_change_filled, &x, o);
 }
 void ocx_change_end(OcxSession *s, OcxOutcome *o){

@@ -102,6 +102,7 @@ int ocx_mod_open_repository(const void *zPath){
   db_multi_exec("PRAGMA repository.synchronous=EXTRA");
   sqlite3_wal_autocheckpoint(g.db, 1000);
   db_int(0, "PRAGMA repository.data_version");
+  ocx_bound_keep();
   return 0;
 }
 
@@ -284,15 +285,20 @@ int ocx_mod_change_crosslink(const void *pArg){
   content_clear_cache(0);
   manifest_crosslink_begin();
   for(i=0; i<p->count; i++){
+    const OcxStored *pStored = &p->stored[i];
     Blob content;
-    if( content_get(p->rids[i], &content) ) manifest_crosslink(p->rids[i], &content, MC_NO_ERRORS);
+    /* The parser writes into the text, and the cache of manifests keeps it. */
+    blob_init(&content, 0, 0);
+    blob_append(&content, pStored->text.data, (int)pStored->text.size);
+    if( pStored->text.size==0 && !content_get(pStored->rid, &content) ) continue;
+    manifest_crosslink(pStored->rid, &content, MC_NO_ERRORS);
   }
   manifest_crosslink_end(MC_NONE);
   return 0;
 }
 
 int ocx_mod_change_filled(const void *pArg){
-  const OcxModCrosslink *p = pArg;
+  const OcxModFilled *p = pArg;
   size_t i;
   content_clear_cache(0);
   for(i=0; i<p->count; i++) after_dephantomize(p->rids[i], 0);
@@ -390,7 +396,9 @@ int ocx_mod_finish_clone(const void *pArg){
   if( db_exists("SELECT 1 FROM delta WHERE srcid IN phantom") ){
     fossil_fatal("the clone is not complete: there are deltas without their basis");
   }
+  ocx_bound_keep();
   rebuild_db(0, 0);
+  ocx_bound_drop();
   db_end_transaction(0);
   hash_user_password(p->local_user);
   db_close(1);

@@ -107,8 +107,13 @@ typedef struct OcxArtifact {
 /* Stores a control artifact and links it in.  code is OCX_NOT_ACCEPTED, or 0 with its number in *rid. */
 void ocx_change_put(OcxSession*, const OcxArtifact*, int *rid, OcxOutcome*);
 
+typedef struct OcxStored {
+  int rid;
+  OcxText text;         /* what the artifact is, expanded; of no size where Fossil's code is to expand it */
+} OcxStored;
+
 /* Links stored artifacts in: check-ins, tags, pages; mere contents are passed over. */
-void ocx_change_crosslink(OcxSession*, const int *rids, size_t count, OcxOutcome*);
+void ocx_change_crosslink(OcxSession*, const OcxStored *stored, size_t count, OcxOutcome*);
 
 /* Links in what has waited for stored artifacts that were known without their content. */
 void ocx_change_filled(OcxSession*, const int *rids, size_t count, OcxOutcome*);
@@ -140,7 +145,7 @@ void ocx_set_remote(OcxSession*, const char *url, const char *password, OcxOutco
 void ocx_remote(OcxSession*, OcxOutcome*);
 
 /* Fetches a clone into a new repository file; the local admin user is local_user. Nothing is derived from
-** the artifacts, and those that came as deltas were not compared with their hashes. */
+** the artifacts; those that came compressed were neither expanded nor compared with their hashes. */
 void ocx_clone(OcxSession*, const OcxSync*, const char *path, OcxOutcome*);
 
 /* Derives what a fetched clone lacks, once its artifacts are known to be whole. */

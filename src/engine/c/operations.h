@@ -13,7 +13,8 @@ typedef struct OcxModRemote { const char *url, *password; } OcxModRemote;
 typedef struct OcxModAdopt { const char *path, *local_user; } OcxModAdopt;
 typedef struct OcxModBegin { const char *user; sqlite3 **db; } OcxModBegin;
 typedef struct OcxModPut { const OcxArtifact *artifact; int *rid; } OcxModPut;
-typedef struct OcxModCrosslink { const int *rids; size_t count; } OcxModCrosslink;
+typedef struct OcxModCrosslink { const OcxStored *stored; size_t count; } OcxModCrosslink;
+typedef struct OcxModFilled { const int *rids; size_t count; } OcxModFilled;
 
 int ocx_mod_command(const void*);          /* OcxModCommand */
 int ocx_mod_open_repository(const void*);  /* path */
@@ -23,7 +24,7 @@ int ocx_mod_change_begin(const void*);     /* OcxModBegin */
 int ocx_mod_change_receipt(const void*);   /* int*: where the number goes */
 int ocx_mod_change_put(const void*);       /* OcxModPut */
 int ocx_mod_change_crosslink(const void*); /* OcxModCrosslink */
-int ocx_mod_change_filled(const void*);    /* OcxModCrosslink */
+int ocx_mod_change_filled(const void*);    /* OcxModFilled */
 int ocx_mod_change_end(const void*);
 int ocx_mod_sync(const void*);             /* OcxSync */
 int ocx_mod_set_remote(const void*);       /* OcxModRemote */

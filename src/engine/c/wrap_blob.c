@@ -13,18 +13,24 @@
 /* Memory is taken for at most this much more than has come, in bytes. */
 #define READ_AHEAD (1<<20)
 
-int blob_uncompress(Blob *pIn, Blob *pOut){
-  const unsigned char *z = (const unsigned char*)blob_buffer(pIn);
-  unsigned int n = blob_size(pIn);
+/* The size that compressed data claims for what it expands to, which is not absurd; 0 where it is not compressed. */
+int ocx_claimed_size(Blob *p){
+  const unsigned char *z = (const unsigned char*)blob_buffer(p);
+  unsigned int n = blob_size(p);
   unsigned long claimed;
-  int rc;
-  if( n>4 ){
-    claimed = ((unsigned long)z[0]<<24) | ((unsigned long)z[1]<<16) | (z[2]<<8) | z[3];
-    /* zlib cannot expand by more than about 1032 to 1. */
-    if( claimed>OCX_MAX_EXPANDED || claimed/1100>n ){
-      fossil_fatal("compressed data of %u bytes claims to expand to %lu", n, claimed);
-    }
+  if( n<=4 ) return 0;
+  claimed = ((unsigned long)z[0]<<24) | ((unsigned long)z[1]<<16) | (z[2]<<8) | z[3];
+  /* zlib cannot expand by more than about 1032 to 1. */
+  if( claimed>OCX_MAX_EXPANDED || claimed/1100>n ){
+    fossil_fatal("compressed data of %u bytes claims to expand to %lu", n, claimed);
   }
+  return (int)claimed;
+}
+
+int blob_uncompress(Blob *pIn, Blob *pOut){
+  unsigned int n = blob_size(pIn);
+  int rc;
+  ocx_claimed_size(pIn);
   if( pOut!=pIn ) blob_zero(pOut);
   rc = fossil_blob_uncompress(pIn, pOut);
   /* What stays as it was may still point into a row that its caller now leaves. */

@@ -4,7 +4,9 @@
 **   -  a K, R or Z card without argument after a card whose argument had the size wanted:
 **      the missing one is read;
 **   -  a W card of 4294967295 bytes: that plus one is zero for the check of the size.
+** And its SQL is kept.
 */
+#include "bound.h"
 #define validate16 ocx_validate16
 #define blob_materialize ocx_blob_materialize
 #include "manifest_.c"

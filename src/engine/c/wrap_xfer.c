@@ -15,6 +15,7 @@ void url_parse_local(const char*, unsigned int, UrlData*);
 void db_record_repository_filename(const char*);
 int content_put_ex(Blob*, const char*, int, int, int);
 int delta_output_size(const char*, int);
+int ocx_claimed_size(Blob*);
 int hname_verify_hash(Blob*, const char*, int);
 
 void ocx_url_parse_unless_library(const char *zUrl, unsigned int flags, UrlData *pUrl){
@@ -36,6 +37,10 @@ int ocx_content_put_checked(Blob *pBlob, const char *zHash, int srcid, int nBlob
   Blob content;
   int size = -1, rid;
   if( nBlob==0 || ocx_plain ) return content_put_ex(pBlob, zHash, srcid, nBlob, isPrivate);
+  /* All of a clone is looked into at once when it is in (see ocx_clone), and its rebuild sets the sizes of deltas. */
+  if( g.xlinkClusterOnly && (size = ocx_claimed_size(pBlob))>0 ){
+    return content_put_ex(pBlob, zHash, srcid, srcid ? nBlob : size, isPrivate);
+  }
   blob_zero(&content);
   if( blob_size(pBlob)>4 && blob_uncompress(pBlob, &content)==0 ){
     size = ocx_artifact_size(&content, zHash, srcid!=0);

@@ -14,9 +14,9 @@ use crate::name::{Branch, Hash, User};
 use crate::repo::Repository;
 use crate::repo::store::connect;
 
-use super::judge::Findings;
+use super::judge::{Findings, Likely, Queue};
 use super::{Bundle, Contents, Progress};
-use receiver::Receiver;
+use receiver::{Receiver, Stored};
 
 /// New artifacts from which on the planner's statistics are made anew at once.
 const ANALYZED_FROM: usize = 200;
@@ -83,7 +83,7 @@ impl Repository {
         rules::nothing_shunned(&db, bundle)?;
         let held = rules::held(&db, bundle)?;
         let mut bases = receiver::Bases::of(&db, bundle)?;
-        let findings = bundle.judge(|hash| bases.content(hash), |_| Ok(()))?;
+        let (findings, _) = bundle.judge(|queue| queue.walk(|hash| bases.content(hash), |_| Ok(())))?;
         rules::no_private_parent(&db, bundle, &findings)?;
         if let Some((user, _)) = &import.only {
             rules::only_check_ins(bundle, &findings, user, |row| held[row])?;
@@ -96,42 +96,21 @@ fn take_in(change: &mut Change<'_>, bundle: &Bundle, import: &Import) -> Result<
     rules::same_project(change.connection(), bundle)?;
     rules::nothing_shunned(change.connection(), bundle)?;
     let held = rules::held(change.connection(), bundle)?;
-    let receipt = change.receipt()?;
-    let mut receiver = Receiver::new(change.connection(), bundle, receipt)?;
-    let (mut done, all) = (0, bundle.len() as u64);
-    let findings = {
-        let mut bases = receiver::Bases::of(change.connection(), bundle)?;
-        bundle.judge(
-            |hash| bases.content(hash),
-            |expanded| {
-                done += 1;
-                if let Some(progress) = &import.progress {
-                    progress(done, all);
-                }
-                receiver.store(expanded)
-            },
-        )?
-    };
-    let stored = receiver.finish()?;
+    let (findings, (stored, likely)) = bundle.judge(|queue| {
+        let (stored, likely) = store(change, bundle, import, queue)?;
+        // What is not from others is linked in while it is verified: should it fail, all is undone.
+        if import.only.is_none() {
+            link(change, bundle, &stored, &likely)?;
+        }
+        Ok((stored, likely))
+    })?;
     rules::no_content_is_control(change.connection(), bundle, &findings, &stored)?;
     rules::no_private_parent(change.connection(), bundle, &findings)?;
     if let Some((user, _)) = &import.only {
         rules::only_check_ins(bundle, &findings, user, |row| held[row] && !stored.is_new(row))?;
+        link(change, bundle, &stored, &likely)?;
     }
     let check_ins = in_order(bundle, &findings, &stored);
-    let linked: Vec<i64> = check_ins
-        .iter()
-        .copied()
-        .chain(findings.controls.iter().filter(|c| c.check_in.is_none()).map(|c| c.row))
-        .filter(|&row| stored.is_new(row))
-        .map(|row| stored.rids[row])
-        .collect();
-    forget_statistics(change.connection())?;
-    change.crosslink(&linked)?;
-    renew_statistics(change.connection(), stored.new)?;
-    if !stored.filled.is_empty() {
-        change.filled(&stored.filled)?;
-    }
     rules::all_linked(change.connection(), bundle, &check_ins, &stored)?;
     if let Some((_, branch)) = &import.only {
         rules::only_branch(change.connection(), bundle, &check_ins, &stored, branch)?;
@@ -141,6 +120,45 @@ fn take_in(change: &mut Change<'_>, bundle: &Bundle, import: &Import) -> Result<
         artifacts: stored.new,
         present: bundle.len() - stored.new,
     })
+}
+
+/// Expands and stores every row; gives what may be control artifacts, too.
+fn store(
+    change: &mut Change<'_>,
+    bundle: &Bundle,
+    import: &Import,
+    queue: &Queue<'_>,
+) -> Result<(Stored, Vec<Likely>)> {
+    let receipt = change.receipt()?;
+    let mut receiver = Receiver::new(change.connection(), bundle, receipt)?;
+    let (mut done, all) = (0, bundle.len() as u64);
+    let mut bases = receiver::Bases::of(change.connection(), bundle)?;
+    let likely = queue.walk(
+        |hash| bases.content(hash),
+        |expanded| {
+            done += 1;
+            if let Some(progress) = &import.progress {
+                progress(done, all);
+            }
+            receiver.store(expanded)
+        },
+    )?;
+    Ok((receiver.finish()?, likely))
+}
+
+/// Has Fossil's code link in what is new, check-ins by their time first, so that it finds most parents
+/// linked in and at hand.
+fn link(change: &mut Change<'_>, bundle: &Bundle, stored: &Stored, likely: &[Likely]) -> Result<()> {
+    let mut new: Vec<_> = likely.iter().filter(|likely| stored.is_new(likely.row)).collect();
+    new.sort_unstable_by_key(|likely| (&likely.glance, bundle.inner.rows[likely.row].id));
+    let linked: Vec<_> = new.iter().map(|likely| (stored.rids[likely.row], likely.text())).collect();
+    forget_statistics(change.connection())?;
+    change.crosslink(&linked)?;
+    renew_statistics(change.connection(), stored.new)?;
+    if !stored.filled.is_empty() {
+        change.filled(&stored.filled)?;
+    }
+    Ok(())
 }
 
 /// Tables whose statistics guide the queries that link artifacts in.
@@ -167,8 +185,8 @@ fn renew_statistics(db: &Connection, new: usize) -> Result<()> {
     LINKED.iter().try_for_each(|table| Ok(db.execute_batch(&format!("ANALYZE {table}"))?))
 }
 
-/// The new check-ins by their time, so that Fossil finds most parents linked in and at hand.
-fn in_order(bundle: &Bundle, findings: &Findings, stored: &receiver::Stored) -> Vec<usize> {
+/// The new check-ins by their time.
+fn in_order(bundle: &Bundle, findings: &Findings, stored: &Stored) -> Vec<usize> {
     let mut found: Vec<(&str, usize)> = findings
         .controls
         .iter()

@@ -10,10 +10,12 @@ use super::file::in_bundle;
 use super::walk::Expanded;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-use crate::repo::artifact::{Manifest, looks_like_artifact};
+use crate::repo::artifact::{Glance, Manifest, glance, looks_like_artifact};
 
 /// Bytes of contents that may wait for a thread.
 const WAITING_MAX: usize = 16 << 20;
+/// Bytes of likely artifacts that stay at hand after the walk.
+const KEPT_MAX: usize = 24 << 20;
 
 /// What was found in a bundle.
 #[derive(Default)]
@@ -31,8 +33,22 @@ pub(super) struct Control {
     pub check_in: Option<Manifest>,
 }
 
+/// What may be a control artifact, by its first bytes.
+pub(super) struct Likely {
+    pub row: usize,
+    pub glance: Glance,
+    content: Option<Arc<Vec<u8>>>,
+}
+
+impl Likely {
+    /// What it is, not verified yet; nothing where it did not stay at hand.
+    pub fn text(&self) -> &[u8] {
+        self.content.as_deref().map_or(&[], Vec::as_slice)
+    }
+}
+
 /// Contents on their way to the threads.
-struct Queue<'a> {
+pub(super) struct Queue<'a> {
     bundle: &'a Bundle,
     state: Mutex<State>,
     more: Condvar,
@@ -48,35 +64,29 @@ struct State {
 }
 
 impl Bundle {
-    /// Expands and verifies every artifact and calls `visit` with each, some before they are verified: what it
-    /// does must be undone on an error.
-    pub(super) fn judge(
-        &self,
-        external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
-        mut visit: impl FnMut(&Expanded<'_>) -> Result<()>,
-    ) -> Result<Findings> {
+    /// Runs `work`, which walks the bundle, and verifies every artifact meanwhile, some when `work` is already
+    /// past the walk: what it does must be undone on an error.
+    pub(super) fn judge<T>(&self, work: impl FnOnce(&Queue<'_>) -> Result<T>) -> Result<(Findings, T)> {
         let queue = Queue { bundle: self, state: Mutex::default(), more: Condvar::new() };
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(8);
-        let walked = thread::scope(|scope| {
-            // Also when `visit` panics: the threads must end.
+        // One is for the caller, who works too.
+        let threads = thread::available_parallelism().map_or(1, |n| n.get() - 1).clamp(1, 8);
+        let worked = thread::scope(|scope| {
+            // Also when `work` panics: the threads must end.
             let closing = Closing(&queue);
             for _ in 0..threads {
                 // Without a thread the walk does its work.
                 let _ = thread::Builder::new().spawn_scoped(scope, || queue.work());
             }
-            let walked = self.walk(external, |expanded| {
-                visit(&expanded)?;
-                queue.push(expanded.row, expanded.content)
-            });
+            let worked = work(&queue);
             drop(closing);
-            walked
+            while queue.take_one() {}
+            worked
         });
-        while queue.take_one() {}
         let state = queue.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        walked?;
         let findings = state.failure.map_or(Ok(state.findings), Err)?;
+        let worked = worked?;
         self.refuse_control_as_content(&findings)?;
-        Ok(findings)
+        Ok((findings, worked))
     }
 
     /// Content never becomes control: what a check-in holds as a file must not be a check-in itself.
@@ -107,6 +117,26 @@ impl Drop for Closing<'_, '_> {
 }
 
 impl Queue<'_> {
+    /// Expands every artifact, calls `visit` with each and has it verified. Gives what may be control artifacts.
+    pub(super) fn walk(
+        &self,
+        external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
+        mut visit: impl FnMut(&Expanded<'_>) -> Result<()>,
+    ) -> Result<Vec<Likely>> {
+        let (mut likely, mut kept) = (Vec::new(), 0);
+        self.bundle.walk(external, |expanded| {
+            visit(&expanded)?;
+            let Expanded { row, content, .. } = expanded;
+            if let Some(glance) = glance(&content) {
+                kept += content.len();
+                let content = (kept <= KEPT_MAX).then(|| Arc::clone(&content));
+                likely.push(Likely { row, glance, content });
+            }
+            self.push(row, content)
+        })?;
+        Ok(likely)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -160,13 +190,12 @@ impl Queue<'_> {
             self.state().failure = Some(in_bundle(&self.bundle.inner.name, failure));
             return;
         }
-        let mut check_in = Manifest::parse(content).ok();
+        let (check_in, files) = Manifest::parse_apart(content).ok().unzip();
         if check_in.is_none() && !looks_like_artifact(content) {
             return;
         }
-        let files = check_in.as_mut().map(|m| std::mem::take(&mut m.files)).unwrap_or_default();
         let mut state = self.state();
-        state.findings.files.extend(files.into_iter().filter_map(|file| file.hash));
+        state.findings.files.extend(files.unwrap_or_default());
         state.findings.controls.push(Control { row, check_in });
     }
 }

@@ -70,7 +70,8 @@ impl Bundle {
     }
 
     fn contents_by(&self, external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>) -> Result<Contents> {
-        Ok(self.told(self.judge(external, |_| Ok(()))?))
+        let (findings, _) = self.judge(|queue| queue.walk(external, |_| Ok(())))?;
+        Ok(self.told(findings))
     }
 
     /// What was found, for people.

@@ -28,6 +28,8 @@ impl Bundle {
     ) -> Result<()> {
         let inner = &*self.inner;
         let db = inner.db();
+        // One lock for all rows.
+        let _unchanging = db.unchecked_transaction()?;
         let mut query = db.prepare("SELECT data FROM bblob WHERE blobid=?1")?;
         let mut pending: Vec<(u32, Option<Arc<Vec<u8>>>)> = Vec::new();
         for &root in inner.order.roots() {

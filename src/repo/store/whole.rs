@@ -31,7 +31,8 @@ struct Forest {
 }
 
 impl Store {
-    /// Expands every artifact and compares it with its hash and size. Each delta is applied once.
+    /// Expands every artifact and compares it with its hash, and with its size where it is stored whole. Each
+    /// delta is applied once.
     pub(in crate::repo) fn check_all(&self) -> Result<()> {
         let forest = self.forest()?;
         let (next, checked) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -107,7 +108,8 @@ fn check_tree(db: &Connection, forest: &Forest, root: usize) -> Result<usize> {
             Error::new(Kind::Corrupt, format!("artifact `{}` is damaged: {how}", artifact.hash.short()))
         };
         let content = content.map_err(|e| damaged(&e.to_string()))?;
-        if content.len() != artifact.size {
+        // A delta's own size is right only after a rebuild where it came by a clone.
+        if at == root && content.len() != artifact.size {
             return Err(damaged("it has another size"));
         }
         if !artifact.hash.names(&content) {
@@ -174,7 +176,10 @@ mod tests {
                 "UPDATE blob SET uuid=lower(hex(randomblob(32))) WHERE rid=(SELECT max(rid) FROM delta)",
                 "hash",
             ),
-            ("UPDATE blob SET size=size+1 WHERE rid=(SELECT max(rid) FROM delta)", "size"),
+            (
+                "UPDATE blob SET size=size+1 WHERE rid=(SELECT min(srcid) FROM delta WHERE srcid NOT IN (SELECT rid FROM delta))",
+                "size",
+            ),
             ("UPDATE blob SET content=x'00000005aa' WHERE rid=(SELECT min(rid) FROM delta)", "damaged"),
             ("UPDATE blob SET content=NULL WHERE rid=(SELECT min(rid) FROM blob)", "damaged"),
             ("UPDATE delta SET srcid=rid WHERE rid=(SELECT max(rid) FROM delta)", "basis"),
