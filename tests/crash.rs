@@ -10,10 +10,11 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use ocx::error::Kind;
 use ocx::name::Hash;
-use ocx::repo::{Checkout, Outcome, Repository};
+use ocx::repo::{Checkout, How, Outcome, Repository};
 use plain::{Fossil, Place, ann, changes, check_in, served};
 
 /// How often a child is killed.
@@ -190,20 +191,21 @@ fn a_check_in_that_the_checkout_could_not_follow_is_made_good() {
         place.write("a.txt", "one\n");
         let repository = rusqlite::Connection::open(place.repository.path()).unwrap();
         let state = rusqlite::Connection::open(place.path(".fslckout")).unwrap();
-        repository.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let made = thread::scope(|scope| {
-            let check_in = scope.spawn(|| place.check_in("first", None));
-            // Its intent is noted, and it waits for the repository; then the checkout is locked too.
-            let noted = "SELECT count(*) FROM vvar WHERE name GLOB 'ocx-intent/*'";
-            let started = Instant::now();
-            while state.query_row(noted, [], |row| row.get::<_, i64>(0)).unwrap() == 0 {
-                assert!(started.elapsed() < Duration::from_secs(5));
-                thread::sleep(Duration::from_millis(2));
+        let made = loop {
+            repository.execute_batch("BEGIN IMMEDIATE").unwrap();
+            let made = thread::scope(|scope| {
+                let check_in = scope.spawn(|| place.check_in("first", None));
+                // It should wait for the repository by then; only now the checkout is locked too.
+                thread::sleep(Duration::from_millis(200));
+                state.execute_batch("BEGIN IMMEDIATE").unwrap();
+                repository.execute_batch("ROLLBACK").unwrap();
+                check_in.join().unwrap()
+            });
+            match made {
+                Err(e) if e.kind() == Kind::Busy => state.execute_batch("ROLLBACK").unwrap(),
+                made => break made.unwrap(),
             }
-            state.execute_batch("BEGIN IMMEDIATE").unwrap();
-            repository.execute_batch("ROLLBACK").unwrap();
-            check_in.join().unwrap().unwrap()
-        });
+        };
         state.execute_batch("ROLLBACK").unwrap();
         let stands: String = state
             .query_row("SELECT value FROM vvar WHERE name='checkout-hash'", [], |row| row.get(0))
@@ -225,23 +227,96 @@ fn a_check_in_that_the_checkout_could_not_follow_is_made_good() {
     }
 }
 
+/// Lets the checkout's database forget what has happened in the repository since it held `fingerprint`.
+fn forget_since(checkout: &Path, fingerprint: &str) {
+    let state = rusqlite::Connection::open(checkout.join(".fslckout")).unwrap();
+    assert_eq!(state.execute("UPDATE vvar SET value=?1 WHERE name='fingerprint'", [fingerprint]).unwrap(), 1);
+}
+
+fn fingerprint(checkout: &Path) -> String {
+    let state = rusqlite::Connection::open(checkout.join(".fslckout")).unwrap();
+    state.query_row("SELECT value FROM vvar WHERE name='fingerprint'", [], |row| row.get(0)).unwrap()
+}
+
 #[test]
-fn a_checkout_that_went_elsewhere_is_not_moved_by_an_old_intent() {
+fn a_checkout_that_went_elsewhere_is_not_moved_by_an_old_note() {
     let place = Place::new();
     let empty = place.checkout.parent().unwrap();
     place.write("a.txt", "one\n");
-    place.check_in("first", None).unwrap();
+    let first = place.check_in("first", None).unwrap();
+    let known = fingerprint(place.checkout.root());
     place.write("a.txt", "two\n");
-    let second = place.check_in("second", None).unwrap();
+    place.check_in("second", None).unwrap();
+    for there in [&empty, &first.hash] {
+        place.checkout.update(there.as_str()).unwrap();
+        let next = Checkout::at(place.checkout.root()).unwrap();
+        assert_eq!(next.recovered(), None);
+        assert_eq!(next.parent().unwrap(), *there);
+        assert_eq!(changes(&next), []);
+    }
     place.checkout.update(empty.as_str()).unwrap();
-    let state = rusqlite::Connection::open(place.path(".fslckout")).unwrap();
-    state
-        .execute("INSERT INTO vvar(name,value) VALUES('ocx-intent/' || ?1, '')", [second.hash.as_str()])
-        .unwrap();
+    forget_since(place.checkout.root(), &known);
     let next = Checkout::at(place.checkout.root()).unwrap();
     assert_eq!(next.recovered(), None);
     assert_eq!(next.parent().unwrap(), empty);
-    assert_eq!(changes(&next), []);
+}
+
+/// Copies a checkout, whose processes have ended, file by file.
+fn copied(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+#[test]
+fn a_copy_of_a_checkout_follows_only_what_its_files_bear_out() {
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    place.write("b.txt", "one\n");
+    let first = place.check_in("first", None).unwrap();
+    let copy = place.dir.path().join("copy");
+    copied(place.checkout.root(), &copy);
+    place.write("a.txt", "two\n");
+    fs::remove_file(place.path("b.txt")).unwrap();
+    let second = place.check_in("second", None).unwrap();
+    let opened = || Checkout::at(&copy).unwrap();
+    assert_eq!((opened().recovered(), opened().parent().unwrap()), (None, first.hash));
+    fs::write(copy.join("a.txt"), "mine\n").unwrap();
+    fs::remove_file(copy.join("b.txt")).unwrap();
+    assert_eq!(opened().recovered(), None);
+    assert_eq!(check_in(&opened(), "mine", None).unwrap_err().kind(), Kind::WouldFork);
+    fs::write(copy.join("a.txt"), "two\n").unwrap();
+    assert_eq!(opened().recovered(), Some(second.hash));
+    assert_eq!(changes(&opened()), []);
+}
+
+#[test]
+fn a_checkout_that_lost_several_check_ins_finds_the_last() {
+    let place = Place::new();
+    let (empty, known) = (place.checkout.parent().unwrap(), fingerprint(place.checkout.root()));
+    let mut last = empty;
+    for text in ["one\n", "two\n", "three\n"] {
+        place.write("a.txt", text);
+        last = place.check_in(text, None).unwrap().hash;
+    }
+    // As the database was before the first of them, but for the rows of its files.
+    let state = rusqlite::Connection::open(place.path(".fslckout")).unwrap();
+    let number = place.sql(&format!("SELECT rid FROM blob WHERE uuid='{empty}'"));
+    state
+        .execute_batch(&format!(
+            "PRAGMA foreign_keys=0; UPDATE vvar SET value={number} WHERE name='checkout'; DELETE FROM vfile;"
+        ))
+        .unwrap();
+    state.execute("UPDATE vvar SET value=?1 WHERE name='checkout-hash'", [empty.as_str()]).unwrap();
+    forget_since(place.checkout.root(), &known);
+    place.write("a.txt", "four\n");
+    let next = Checkout::at(place.checkout.root()).unwrap();
+    assert_eq!(next.recovered(), Some(last));
+    assert_eq!(changes(&next), [("a.txt".to_owned(), How::Edited)]);
+    check_in(&next, "four", None).unwrap();
+    place.assert_whole();
+    assert_eq!(place.fossil(&["changes", "--hash"]), "");
 }
 
 /// The child: clones, or pulls, over and over until it is killed.

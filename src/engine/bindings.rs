@@ -117,6 +117,7 @@ pub struct OcxCheckIn {
     pub manifest: OcxText,
     pub manifest_hash: *const ::core::ffi::c_char,
     pub is_private: ::core::ffi::c_int,
+    pub note: *const ::core::ffi::c_char,
 }
 impl Default for OcxCheckIn {
     fn default() -> Self {
@@ -126,6 +127,9 @@ impl Default for OcxCheckIn {
             s.assume_init()
         }
     }
+}
+unsafe extern "C" {
+    pub fn ocx_check_in_begin(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
 }
 unsafe extern "C" {
     pub fn ocx_check_in(arg1: *mut OcxSession, arg2: *const OcxCheckIn, arg3: *mut OcxOutcome);

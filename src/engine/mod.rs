@@ -9,18 +9,19 @@
 
 mod bindings;
 mod change;
+mod check_in;
 mod desk;
 mod failure;
 mod session;
 mod thread;
 mod transport;
 
-use std::ffi::{CString, OsString, c_char};
+use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use bindings as c;
 pub use change::{Change, change};
+pub use check_in::{Artifacts, Content, check_in, check_in_while};
 use desk::Desk;
 // Linked for Fossil's C code: the one SQLite and the one zlib of the binary.
 use libsqlite3_sys as _;
@@ -38,38 +39,6 @@ pub struct Output {
     pub out: String,
     /// Standard error, likewise.
     pub err: String,
-}
-
-/// One file content that a check-in brings.
-#[derive(Debug)]
-pub struct Content {
-    /// Its artifact hash: 40 or 64 hex digits.
-    pub hash: String,
-    /// The bytes.
-    pub bytes: Vec<u8>,
-    /// Hash of the content that it replaces, which may be stored as a delta from it.
-    pub previous: Option<String>,
-}
-
-/// A check-in, ready to be stored.
-#[derive(Debug)]
-pub struct Artifacts {
-    /// Login that it is received from.
-    pub user: String,
-    /// Hash of the parent check-in.
-    pub parent: String,
-    /// The branch it will be on.
-    pub branch: String,
-    /// Whether a second leaf on that branch is wanted.
-    pub allow_fork: bool,
-    /// Contents that the repository may lack.
-    pub contents: Vec<Content>,
-    /// The manifest's text.
-    pub manifest: Vec<u8>,
-    /// The manifest's hash.
-    pub manifest_hash: String,
-    /// Whether the check-in is private.
-    pub private: bool,
 }
 
 /// A push, pull or clone.
@@ -116,16 +85,6 @@ pub fn command(directory: &Path, args: &[&str], user: Option<&str>) -> Result<Ou
         Desk::once(&what, |s| s.command(&directory, &args, user.as_ref()))
             .map(|e| Output { out: e.out, err: e.err })
     })?
-}
-
-/// Stores a check-in in the repository at `path`, in one transaction.
-///
-/// # Errors
-/// [`Kind::WouldFork`], [`Kind::Closed`], [`Kind::NotFound`] (parent or user), [`Kind::Invalid`] (the
-/// parent is younger, or the manifest is none), [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Corrupt`].
-pub fn check_in(path: &Path, artifacts: Artifacts) -> Result<()> {
-    let path = path.to_owned();
-    call(move |desk| check_in_at(desk, &path, &artifacts))?
 }
 
 /// Pushes or pulls between the repository at `path` and a server. What happened is told by the
@@ -244,78 +203,4 @@ fn sync_of(request: SyncRequest) -> Result<transport::Sync> {
         unversioned: request.unversioned,
         transport: request.transport,
     })
-}
-
-fn check_in_at(desk: &Desk, path: &Path, artifacts: &Artifacts) -> Result<()> {
-    let text = |b: &[u8]| c::OcxText { data: b.as_ptr().cast::<c_char>(), size: b.len() };
-    let string = |what, s: &str| c_string(what, s.as_bytes());
-    let names = artifacts
-        .contents
-        .iter()
-        .map(|a| {
-            Ok((string("a hash", &a.hash)?, a.previous.as_deref().map(|p| string("a hash", p)).transpose()?))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let contents: Vec<c::OcxContent> = artifacts
-        .contents
-        .iter()
-        .zip(&names)
-        .map(|(content, (hash, previous))| c::OcxContent {
-            hash: hash.as_ptr(),
-            content: text(&content.bytes),
-            previous: previous.as_ref().map_or(std::ptr::null(), |p| p.as_ptr()),
-        })
-        .collect();
-    let (user, parent) = (string("the user", &artifacts.user)?, string("the parent", &artifacts.parent)?);
-    let (branch, hash) =
-        (string("the branch", &artifacts.branch)?, string("a hash", &artifacts.manifest_hash)?);
-    let raw = c::OcxCheckIn {
-        user: user.as_ptr(),
-        parent: parent.as_ptr(),
-        branch: branch.as_ptr(),
-        allow_fork: i32::from(artifacts.allow_fork),
-        contents: contents.as_ptr(),
-        content_count: contents.len(),
-        manifest: text(&artifacts.manifest),
-        manifest_hash: hash.as_ptr(),
-        is_private: i32::from(artifacts.private),
-    };
-    let ended = desk.warm(path, "cannot store the check-in", |s| s.check_in(&raw))?;
-    refusal(ended.code.unsigned_abs(), artifacts)
-}
-
-/// The refusals of `ocx_check_in`, in words.
-fn refusal(code: u32, a: &Artifacts) -> Result<()> {
-    let (kind, what, hint) = match code {
-        c::OCX_STORED => return Ok(()),
-        c::OCX_NO_USER => (
-            Kind::NotFound,
-            format!("no user `{}` in the repository", a.user),
-            "Name a login of this repository.",
-        ),
-        c::OCX_NO_PARENT => (
-            Kind::NotFound,
-            format!("the parent `{}` is not a check-in of this repository", a.parent),
-            "Pull first.",
-        ),
-        c::OCX_WOULD_FORK => (
-            Kind::WouldFork,
-            format!("a check-in after `{:.10}` would be a second leaf of branch `{}`", a.parent, a.branch),
-            "Update the checkout to the tip of the branch and try again.",
-        ),
-        c::OCX_BRANCH_CLOSED => {
-            (Kind::Closed, format!("branch `{}` is closed", a.branch), "Continue on another branch.")
-        }
-        c::OCX_PARENT_YOUNGER => (
-            Kind::Invalid,
-            format!("the parent `{:.10}` is not older than the new check-in", a.parent),
-            "Set the clock right, or wait until it has passed the parent's time.",
-        ),
-        _ => (
-            Kind::Invalid,
-            "Fossil's parser does not take the manifest as a check-in".to_owned(),
-            "Check the comment, the branch and the file names.",
-        ),
-    };
-    Err(Error::new(kind, what).hint(hint))
 }

@@ -95,7 +95,13 @@ impl Session {
         self.call(|s, o| unsafe { c::ocx_is_stale(s, o) })
     }
 
-    /// Stores a check-in in the open repository.
+    /// Begins the write transaction of a check-in, which must follow.
+    pub fn check_in_begin(&mut self) -> Ended {
+        // SAFETY: I2 - as in `command`.
+        self.call(|s, o| unsafe { c::ocx_check_in_begin(s, o) })
+    }
+
+    /// Stores a check-in in the open repository, in the transaction that was begun for it, and ends that.
     pub fn check_in(&mut self, p: &c::OcxCheckIn) -> Ended {
         // SAFETY: I2, I5 - the caller built `p` from memory that outlives the call.
         self.call(|s, o| unsafe { c::ocx_check_in(s, p, o) })

@@ -37,6 +37,23 @@ static JOBS: OnceLock<Option<mpsc::Sender<Job>>> = OnceLock::new();
 /// One call runs at a time; while a sync waits for its server, others do. A call made by a transport might wait
 /// for itself, and is refused.
 pub(super) fn call<R: Send + 'static>(f: impl FnOnce(&Desk) -> R + Send + 'static) -> Result<R> {
+    start(f)?.wait()
+}
+
+/// A call that runs on the engine thread.
+pub(super) struct Started<R>(mpsc::Receiver<thread::Result<R>>);
+
+impl<R> Started<R> {
+    pub fn wait(self) -> Result<R> {
+        match self.0.recv().map_err(|_| ended())? {
+            Ok(value) => Ok(value),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+}
+
+/// As [`call`], without waiting yet.
+pub(super) fn start<R: Send + 'static>(f: impl FnOnce(&Desk) -> R + Send + 'static) -> Result<Started<R>> {
     if OF_THE_ENGINE.get() {
         return Err(Error::new(Kind::Invalid, "a transport calls the engine while its own call runs")
             .hint("Call the engine after the sync has ended."));
@@ -44,14 +61,11 @@ pub(super) fn call<R: Send + 'static>(f: impl FnOnce(&Desk) -> R + Send + 'stati
     let (reply, result) = mpsc::sync_channel(1);
     let job: Job = Box::new(move |desk| {
         let done = catch_unwind(AssertUnwindSafe(|| f(desk)));
-        // The caller waits below, so the channel is open.
+        // Nobody may wait any more, where what ran meanwhile has panicked.
         let _ = reply.send(done);
     });
     jobs()?.send(job).map_err(|_| ended())?;
-    match result.recv().map_err(|_| ended())? {
-        Ok(value) => Ok(value),
-        Err(panic) => resume_unwind(panic),
-    }
+    Ok(Started(result))
 }
 
 fn ended() -> Error {

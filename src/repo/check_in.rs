@@ -1,11 +1,12 @@
 //! A check-in: from the state of a checkout to artifacts in the repository.
 //!
 //! Rust walks, hashes and writes the manifest; Fossil's code stores it and links it in, in one
-//! transaction; then the checkout's own database follows. What happens when the process ends in
+//! transaction; the checkout's own database follows. What happens when the process ends in
 //! between is `checkout`'s business ([`Checkout::recovered`](super::Checkout::recovered)).
 
 mod file_cards;
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -54,28 +55,25 @@ impl Checkout {
     /// unknown user; [`Kind::Busy`], [`Kind::DiskFull`]. In each case nothing is stored.
     pub fn check_in(&self, check_in: &CheckIn, status: &Status) -> Result<CheckedIn> {
         let draft = Draft::of(self, check_in, status)?;
+        self.wait_for_turn()?;
         let bytes = draft.manifest.write()?;
         let hash = self.hash_of(&bytes)?;
-        self.intend(&hash)?;
-        let stored = engine::check_in(
-            self.repository().path(),
-            Artifacts {
-                user: check_in.user.to_string(),
-                parent: draft.parent.hash.to_string(),
-                branch: draft.branch.clone(),
-                allow_fork: false,
-                contents: draft.contents,
-                manifest: bytes,
-                manifest_hash: hash.to_string(),
-                private: false,
-            },
-        );
-        if let Err(e) = stored {
-            // Left behind, the note is harmless: it names nothing that is there.
-            let _ = self.abandon_intent(&hash);
-            return Err(e);
+        let Draft { parent, branch, manifest, contents } = draft;
+        let artifacts = Artifacts {
+            user: check_in.user.to_string(),
+            parent: parent.hash.to_string(),
+            branch: branch.clone(),
+            allow_fork: false,
+            contents,
+            manifest: bytes,
+            manifest_hash: hash.to_string(),
+            private: false,
+            note: Some(self.note(&hash)?),
+        };
+        // It is stored, whatever keeps the checkout from moving; the next look at the checkout makes that good.
+        if let Err(e) = self.store_and_follow(artifacts, &hash, status)? {
+            tracing::warn!("check-in {hash} is stored, but the checkout has not moved to it yet: {e}");
         }
-        let Draft { branch, manifest, .. } = draft;
         let time = manifest.date.clone();
         let store = self.repository().store();
         if let Ok(before) = store.files(&status.parent) {
@@ -83,13 +81,24 @@ impl Checkout {
             self.stat_cache().go_on_to(&status.files, &before, changed);
         }
         store.remember(&hash, manifest, Arc::clone(&status.files));
-        // It is stored, whatever keeps the checkout from moving; the next look at the checkout makes that good.
-        if let Err(e) = self.follow(&hash, status) {
-            tracing::warn!("check-in {hash} is stored, but the checkout has not moved to it yet: {e}");
-        }
         // What was looked at is a matter of speed only.
         let _ = self.remember();
         Ok(CheckedIn { hash, branch, time })
+    }
+
+    /// Stores a check-in, and moves the checkout to it; what kept it from moving is the inner result.
+    fn store_and_follow(&self, artifacts: Artifacts, hash: &Hash, status: &Status) -> Result<Result<()>> {
+        let new = artifacts.contents.iter().map(|new| Hash::parse(&new.hash)).collect::<Result<Vec<_>>>()?;
+        // Taken no sooner than it is needed: the engine may have to wait for a server first.
+        let state = OnceCell::new();
+        let take = || state.get_or_init(|| self.state_to_move());
+        let (stored, moving) = engine::check_in_while(self.repository().path(), artifacts, || {
+            self.begin_move(take(), hash, status, &new)
+        });
+        stored?;
+        let followed = self.follow(take(), moving.and_then(Result::ok), hash, status);
+        drop(state);
+        Ok(followed.and_then(|()| self.write_manifest(hash)))
     }
 }
 
@@ -234,7 +243,9 @@ fn check_content(path: &TreePath, file: &FileEntry, bytes: &[u8]) -> Result<()> 
 fn date_after(checkout: &Checkout, parent: &CheckInInfo, wanted: Option<&str>) -> Result<String> {
     let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%f', ?1), julianday(?1)";
     let at = |time: &str| -> Result<(Option<String>, Option<f64>)> {
-        checkout.state(|db| Ok(db.query_row(sql, [time], |row| Ok((row.get(0)?, row.get(1)?)))?))
+        checkout.state(|db| {
+            Ok(db.prepare_cached(sql)?.query_row([time], |row| Ok((row.get(0)?, row.get(1)?)))?)
+        })
     };
     // A parent that was made in this very millisecond is waited for.
     for _ in 0..5 {

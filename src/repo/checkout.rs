@@ -4,6 +4,7 @@
 //! few tables of its own there, all named `ocx_...`, which Fossil leaves alone.
 
 mod database;
+mod follow;
 mod position;
 mod update;
 
@@ -282,7 +283,7 @@ impl Checkout {
     pub(super) fn known_files(&self) -> Result<KnownFiles> {
         self.state(|db| {
             let mut known = KnownFiles::default();
-            let mut query = db.prepare(
+            let mut query = db.prepare_cached(
                 "SELECT pathname, origname, rid FROM vfile
                  WHERE NOT deleted AND (rid=0 OR chnged IN (3, 5) OR origname!=pathname)",
             )?;
@@ -306,7 +307,8 @@ impl Checkout {
     /// The check-ins that were merged into the files since the parent.
     pub(super) fn merged(&self) -> Result<Vec<(Hash, Merged)>> {
         self.state(|db| {
-            let mut query = db.prepare("SELECT id, mhash FROM vmerge WHERE id<=0 ORDER BY id DESC, mhash")?;
+            let mut query =
+                db.prepare_cached("SELECT id, mhash FROM vmerge WHERE id<=0 ORDER BY id DESC, mhash")?;
             let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
             let mut merged = Vec::new();
             for row in rows {

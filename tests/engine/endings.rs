@@ -78,7 +78,17 @@ fn artifacts(place: &Place, parent: &str) -> Artifacts {
         other => other.to_owned(),
     };
     let (user, contents) = ("ann".to_owned(), Vec::new());
-    Artifacts { user, parent, branch, allow_fork: false, contents, manifest, manifest_hash, private: false }
+    Artifacts {
+        user,
+        parent,
+        branch,
+        allow_fork: false,
+        contents,
+        manifest,
+        manifest_hash,
+        private: false,
+        note: None,
+    }
 }
 
 #[test]

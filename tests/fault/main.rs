@@ -9,7 +9,9 @@ mod plain;
 mod vfs;
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use disk::{Image, Loss};
 use libsqlite3_sys as sqlite;
@@ -70,7 +72,21 @@ fn restored(place: &Place, image: &Image) -> tempfile::TempDir {
     let moved = dir.path().join("r.fossil");
     let sql = "UPDATE vvar SET value=?1 WHERE name='repository'";
     assert_eq!(state.execute(sql, [moved.to_str().unwrap()]).unwrap(), 1);
+    // What follows from where a checkout lies shall be as there: its id, and the place in the notes.
+    let id = place.checkout.id().unwrap();
+    state.execute("REPLACE INTO vvar(name,value) VALUES('ocx-id',?1)", [id]).unwrap();
+    let repository = rusqlite::Connection::open(&moved).unwrap();
+    let (was, is) =
+        (where_it_lies(&place.path(".fslckout")), where_it_lies(&dir.path().join("work/.fslckout")));
+    repository.execute("UPDATE rcvfrom SET nonce=replace(nonce, ?1, ?2)", [was, is]).unwrap();
     dir
+}
+
+/// The words of a note for the database of a checkout.
+fn where_it_lies(database: &Path) -> String {
+    let meta = fs::metadata(database).unwrap();
+    let made = meta.created().unwrap().duration_since(UNIX_EPOCH).unwrap();
+    format!("{:x}-{:x}-{:x}", meta.dev(), meta.ino(), made.as_nanos())
 }
 
 fn assert_intact(repository: &Path) {

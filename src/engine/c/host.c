@@ -259,6 +259,9 @@ void ocx_open_repository(OcxSession *s, const char *path, OcxOutcome *o){
 void ocx_is_stale(OcxSession *s, OcxOutcome *o){
   run(s, ocx_mod_is_stale, 0, o);
 }
+void ocx_check_in_begin(OcxSession *s, OcxOutcome *o){
+  run(s, ocx_mod_check_in_begin, 0, o);
+}
 void ocx_check_in(OcxSession *s, const OcxCheckIn *c, OcxOutcome *o){
   run(s, ocx_mod_check_in, c, o);
 }

@@ -218,6 +218,7 @@ static int ocx_check_in_within(const OcxCheckIn *p){
   rc = ocx_may_follow(pid, p->branch);
   if( rc!=OCX_STORED && !(rc==OCX_WOULD_FORK && p->allow_fork) ) return rc;
   g.markPrivate = p->is_private;
+  g.zNonce = p->note ? fossil_strdup(p->note) : 0;
   for(i=0; i<p->content_count; i++) ocx_put_content(&p->contents[i]);
   rid = ocx_put_manifest(p);
   g.markPrivate = 0;
@@ -241,10 +242,13 @@ static void ocx_stored(void){
   }
 }
 
-int ocx_mod_check_in(const void *pArg){
-  int rc;
+int ocx_mod_check_in_begin(const void *unused){
   db_begin_write();
-  rc = ocx_check_in_within((const OcxCheckIn*)pArg);
+  return 0;
+}
+
+int ocx_mod_check_in(const void *pArg){
+  int rc = ocx_check_in_within((const OcxCheckIn*)pArg);
   if( rc ) verify_cancel();
   db_end_transaction(rc!=OCX_STORED);
   if( rc==OCX_STORED ) ocx_stored();

@@ -72,6 +72,7 @@ typedef struct OcxCheckIn {
   OcxText manifest;
   const char *manifest_hash;
   int is_private;
+  const char *note;            /* kept with the record of the reception: unique; or NULL */
 } OcxCheckIn;
 
 /* Refusals of ocx_check_in, in OcxOutcome.code; nothing is stored then. */
@@ -83,7 +84,10 @@ typedef struct OcxCheckIn {
 #define OCX_PARENT_YOUNGER 5   /* the parent's time is not before the new check-in's */
 #define OCX_NOT_ACCEPTED 6     /* Fossil's parser does not take the artifact */
 
-/* Stores a check-in in one transaction: contents, manifest, derived tables. */
+/* Begins the write transaction of a check-in; then ocx_check_in() must follow, or the session be freed. */
+void ocx_check_in_begin(OcxSession*, OcxOutcome*);
+
+/* Stores a check-in in that transaction, and ends it: contents, manifest, derived tables. */
 void ocx_check_in(OcxSession*, const OcxCheckIn*, OcxOutcome*);
 
 /* Begins a write transaction as a user and lends the repository's handle: between calls

@@ -19,6 +19,7 @@ typedef struct OcxModFilled { const int *rids; size_t count; } OcxModFilled;
 int ocx_mod_command(const void*);          /* OcxModCommand */
 int ocx_mod_open_repository(const void*);  /* path */
 int ocx_mod_is_stale(const void*);
+int ocx_mod_check_in_begin(const void*);
 int ocx_mod_check_in(const void*);         /* OcxCheckIn */
 int ocx_mod_change_begin(const void*);     /* OcxModBegin */
 int ocx_mod_change_receipt(const void*);   /* int*: where the number goes */

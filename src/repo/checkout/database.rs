@@ -2,12 +2,15 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
+
+/// How long it is waited for a lock that another process holds.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The names that Fossil gives it.
 pub(super) const NAMES: [&str; 2] = [".fslckout", "_FOSSIL_"];
@@ -15,15 +18,6 @@ pub(super) const NAMES: [&str; 2] = [".fslckout", "_FOSSIL_"];
 /// Whether there is one at `path`.
 pub(super) fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() >= 1024)
-}
-
-/// Runs `act` so that what it writes outlasts a power failure.
-pub(super) fn durably<T>(db: &Connection, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-    // FULL does not wait until a rollback journal is gone, which is the commit.
-    db.execute_batch("PRAGMA synchronous=EXTRA")?;
-    let done = act(db);
-    relax(db)?;
-    done
 }
 
 /// With a write-ahead log, a power failure may undo the last writes to a checkout's database, but cannot damage it: they can
@@ -41,7 +35,8 @@ pub(super) fn relax(db: &Connection) -> Result<()> {
 /// Opens the database at `path`.
 pub(super) fn connect(path: &Path) -> Result<Connection> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    db.busy_timeout(Duration::from_secs(5))?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.set_prepared_statement_cache_capacity(64);
     // Each check-in writes Fossil's table of files, which in a large tree is larger than the usual cache.
     db.execute_batch("PRAGMA trusted_schema=0; PRAGMA foreign_keys=0; PRAGMA cache_size=-16384")?;
     let known: bool =
@@ -60,6 +55,13 @@ pub(super) fn connect(path: &Path) -> Result<Connection> {
 pub(super) fn var(db: &Connection, name: &str) -> Result<Option<String>> {
     let sql = "SELECT CAST(value AS TEXT) FROM vvar WHERE name=?1";
     Ok(db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?)
+}
+
+/// By what a database is told from its copies and its earlier states, where the file system knows when a file was made.
+pub(super) fn place(path: &Path) -> Option<String> {
+    let meta = path.symlink_metadata().ok()?;
+    let made = meta.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(format!("{:x}-{:x}-{:x}", meta.dev(), meta.ino(), made.as_nanos()))
 }
 
 /// The id of a checkout for which none is written down: it follows from where and when its database was made, so that

@@ -1,5 +1,7 @@
 //! What Fossil counts by row number, for the parts of the library that write beside Fossil's code.
 
+use std::collections::HashMap;
+
 use super::{Store, optional_text, text};
 use crate::error::Result;
 use crate::name::Hash;
@@ -24,6 +26,34 @@ impl Store {
                    WHERE ?1 IS NULL OR rcvid=?1 ORDER BY rcvid DESC LIMIT 1";
         let row = self.first(sql, [rcvid], |row| Ok((row.get::<_, i64>(0)?, text(row, 1)?)))?;
         Ok(row.map(|(rcvid, text)| format!("{rcvid}/{}", checksum(text.as_bytes()))))
+    }
+
+    /// The row numbers that artifacts have or get when they are stored next, in this order, where nobody else writes.
+    pub(in crate::repo) fn next_rids<'a>(
+        &self,
+        hashes: impl Iterator<Item = &'a Hash>,
+    ) -> Result<HashMap<Hash, i64>> {
+        let last = self.first("SELECT max(rid) FROM blob", [], |row| row.get::<_, Option<i64>>(0))?;
+        let mut last = last.flatten().unwrap_or(0);
+        let mut rids = HashMap::new();
+        for hash in hashes {
+            let known =
+                self.first("SELECT rid FROM blob WHERE uuid=?1", [hash.as_str()], |row| row.get(0))?;
+            rids.entry(*hash).or_insert_with(|| {
+                known.unwrap_or_else(|| {
+                    last += 1;
+                    last
+                })
+            });
+        }
+        Ok(rids)
+    }
+
+    /// The notes from `start` to before `end` that the repository keeps with receptions after that of number `seen`.
+    pub(in crate::repo) fn notes(&self, start: &str, end: &str, seen: i64) -> Result<Vec<String>> {
+        // Found by their text, since there may be many receptions.
+        let sql = "SELECT nonce FROM rcvfrom WHERE nonce>=?1 AND nonce<?2 AND +rcvid>?3 ORDER BY +rcvid";
+        self.rows(sql, (start, end, seen), |row| text(row, 0))
     }
 
     /// Whether an artifact was made here and not sent yet.
