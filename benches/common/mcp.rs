@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -12,6 +13,12 @@ use super::programs::OCX;
 
 /// The revision of the protocol that most clients speak.
 const REVISION: &str = "2025-11-25";
+
+/// Refuses the reply to a call that was not done.
+fn done(tool: &str, reply: &Value) -> Result<()> {
+    let answer = &reply["result"]["structuredContent"];
+    if answer["ok"] == true { Ok(()) } else { Err(format!("{tool}: {reply}").into()) }
+}
 
 /// A running server and the pipes to it; it ends with this value.
 pub struct Client {
@@ -50,21 +57,43 @@ impl Client {
         }
     }
 
+    /// The time until a tool's whole answer is here; it must have done what was asked.
+    pub fn time(&mut self, tool: &str, arguments: &Value) -> Result<Duration> {
+        let message = self.message("tools/call", &json!({"name": tool, "arguments": arguments}));
+        let start = Instant::now();
+        self.send(&message)?;
+        let line = self.line()?;
+        let time = start.elapsed();
+        done(tool, &serde_json::from_str(&line)?)?;
+        Ok(time)
+    }
+
+    /// The list of tools, as it is sent.
+    pub fn list(&mut self) -> Result<Value> {
+        self.ask("tools/list", &json!({}))
+    }
+
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
-        self.last_id += 1;
-        let id = self.last_id;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        let message = self.message(method, params);
+        self.send(&message)?;
         loop {
-            let mut line = String::new();
-            if self.output.read_line(&mut line)? == 0 {
-                return Err("the server has ended".into());
-            }
+            let line = self.line()?;
             let mut reply: Value = serde_json::from_str(&line)?;
-            if reply["id"] == id {
+            if reply["id"] == message["id"] {
                 let result = reply["result"].take();
                 return if result.is_null() { Err(line.into()) } else { Ok(result) };
             }
         }
+    }
+
+    fn message(&mut self, method: &str, params: &Value) -> Value {
+        self.last_id += 1;
+        json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params})
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        if self.output.read_line(&mut line)? == 0 { Err("the server has ended".into()) } else { Ok(line) }
     }
 
     fn send(&mut self, message: &Value) -> Result<()> {
@@ -132,12 +161,28 @@ impl Connection {
         if answer["ok"] == true { Ok(answer) } else { Err(format!("{tool} {arguments}: {answer}").into()) }
     }
 
+    /// The time until a tool's whole answer is here; it must have done what was asked.
+    pub fn time(&mut self, tool: &str, arguments: &Value) -> Result<Duration> {
+        let params = json!({"name": tool, "arguments": arguments});
+        let start = Instant::now();
+        let reply = self.reply("tools/call", &params)?;
+        let time = start.elapsed();
+        done(tool, &serde_json::from_slice(&reply)?)?;
+        Ok(time)
+    }
+
     /// Asks whether the server is there.
     pub fn ping(&mut self) -> Result<()> {
         self.ask("ping", &json!({})).map(drop)
     }
 
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
+        let mut reply: Value = serde_json::from_slice(&self.reply(method, params)?)?;
+        let result = reply["result"].take();
+        if result.is_null() { Err(reply.to_string().into()) } else { Ok(result) }
+    }
+
+    fn reply(&mut self, method: &str, params: &Value) -> Result<Vec<u8>> {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let message = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: \
@@ -158,8 +203,6 @@ impl Connection {
         }
         let mut reply = vec![0; length];
         self.stream.read_exact(&mut reply)?;
-        let mut reply: Value = serde_json::from_slice(&reply)?;
-        let result = reply["result"].take();
-        if result.is_null() { Err(reply.to_string().into()) } else { Ok(result) }
+        Ok(reply)
     }
 }

@@ -1,0 +1,118 @@
+//! How long does an agent wait for each tool over MCP, on pipes and over HTTP, in a real tree of 980 files and a generated
+//! one of 10,000, and how many tokens does it read?
+//!
+//! `cargo bench --bench tool [-- --quick]`. The tree is Fossil's own source, as the build unpacked it;
+//! `OCX_BENCH_REPO=path` takes the tip of a repository of your own.
+#![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod pings;
+mod reading;
+mod tokens;
+mod writing;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::programs::USER;
+use common::{Options, Result, corpus};
+use ocx::name::User;
+use ocx::repo::{CheckIn, Checkout, NewRepository, Repository};
+
+/// Fossil's source tree, where the build script put it.
+const SOURCE: &str = concat!(env!("OUT_DIR"), "/fossil");
+/// Files of a generated tree, where there is no source.
+const GENERATED: usize = 980;
+/// Files of a large tree.
+const MANY: usize = 10_000;
+
+fn main() -> Result<()> {
+    let options = Options::read();
+    common::heading("Tools over MCP", &options);
+    let folder = tempfile::tempdir()?;
+    let place = Place::real(folder.path())?;
+    println!("Tree: {} files, of which {} are text.", place.files, place.texts.len());
+    reading::calls(&place, &options)?;
+    reading::first_answers(&place, &options)?;
+    pings::pings(&place, &options)?;
+    writing::calls(&place, &options)?;
+    tokens::count(&place)?;
+    let folder = tempfile::tempdir()?;
+    let many = if options.quick { GENERATED } else { MANY };
+    reading::search(&Place::generated(folder.path(), many)?, &options)
+}
+
+/// What is measured on: a checkout, and the folder that holds it.
+pub struct Place {
+    home: PathBuf,
+    tree: PathBuf,
+    files: usize,
+    /// The paths of its text files.
+    texts: Vec<String>,
+}
+
+impl Place {
+    /// A checkout of Fossil's source, or of the caller's own repository.
+    fn real(folder: &Path) -> Result<Self> {
+        if let Some(own) = common::own_repository() {
+            let (file, tree) = (folder.join("r.fossil"), folder.join("tree"));
+            fs::copy(own, &file)?;
+            Checkout::open(&Repository::open(&file)?, &tree, None, Some(&User::parse(USER)?))?;
+            return Self::of(folder);
+        }
+        if !Path::new(SOURCE).is_dir() {
+            return Self::generated(folder, GENERATED);
+        }
+        Self::filled(folder, |tree| {
+            corpus::copy_tree(Path::new(SOURCE), tree)?;
+            // Two files that Fossil writes into a source archive are no part of a tree, and one is a control artifact.
+            for name in ["manifest", "manifest.uuid"] {
+                let _ = fs::remove_file(tree.join(name));
+            }
+            Ok(())
+        })
+    }
+
+    /// A checkout of a generated tree.
+    fn generated(folder: &Path, files: usize) -> Result<Self> {
+        Self::filled(folder, |tree| corpus::write_tree(tree, files))
+    }
+
+    fn filled(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
+        let (file, tree) = (folder.join("r.fossil"), folder.join("tree"));
+        let user = User::parse(USER)?;
+        let repository = Repository::create(&file, &NewRepository { user: user.clone() })?;
+        let checkout = Checkout::open(&repository, &tree, None, Some(&user))?;
+        fill(&tree)?;
+        // Fossil's tree tracks files that its own ignore rules name.
+        ocx::engine::command(checkout.root(), &["add", "--dotfiles", "--ignore", "", "."], Some(USER))?;
+        let status = checkout.status()?;
+        let comment = "the tree".to_owned();
+        checkout.check_in(&CheckIn { comment, branch: None, user, time: None }, &status)?;
+        Self::of(folder)
+    }
+
+    fn of(folder: &Path) -> Result<Self> {
+        let tree = folder.join("tree");
+        let files = corpus::files(&tree)?;
+        Ok(Self { home: folder.to_owned(), texts: texts(&tree, &files)?, files: files.len(), tree })
+    }
+
+    /// Another text file in each round.
+    fn nth(&self, round: usize) -> &str {
+        &self.texts[round * 131 % self.texts.len()]
+    }
+}
+
+/// Names of the text files: those without a NUL byte.
+fn texts(tree: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for file in files {
+        let content = fs::read(tree.join(file))?;
+        if !content.contains(&0) && std::str::from_utf8(&content).is_ok() {
+            texts.push(file.to_string_lossy().into_owned());
+        }
+    }
+    Ok(texts)
+}
