@@ -238,3 +238,45 @@ fn s08_a_push_that_was_cancelled_says_that_it_is_committed_and_not_pushed() {
     assert_eq!(answer["next_call"], json!({"tool": "ocx_save", "arguments": four("land it")}));
     committed_and_sent_by_the_next_save(&s);
 }
+
+/// A server that sends everyone elsewhere, as often as it is asked.
+fn redirecting(to: &str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let reply =
+        format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    thread::spawn(move || {
+        for stream in listener.incoming().take(20).flatten() {
+            let mut stream = stream;
+            let _ = stream.read(&mut [0; 65_536]);
+            let _ = stream.write_all(reply.as_bytes());
+        }
+    });
+    port
+}
+
+#[test]
+fn s06_a_failed_or_redirected_sync_leaves_the_remembered_remote_alone() {
+    let s = Served::new();
+    let (f, work) = (&s.server_side, s.server_side.folder().join("work"));
+    let remote = || {
+        let output = f.command(OCX, &work).args(["fossil", "remote"]).output().expect("ocx runs");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let before = remote();
+    assert!(before.contains(&s.port.to_string()), "{before}");
+    let dead = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+    let dead = format!("http://agent@127.0.0.1:{dead}/");
+    let away = format!("http://agent@127.0.0.1:{}/", redirecting(&dead));
+    for url in [&dead, &away] {
+        for sync in ["push", "pull"] {
+            let output = f.command(OCX, &work).args([sync, url]).output().expect("ocx runs");
+            assert!(!output.status.success(), "{sync} {url}");
+            assert_eq!(remote(), before, "{sync} {url}");
+        }
+    }
+    s.edit("a", "b");
+    let saved = s.call("ocx_save", four("t"));
+    assert_eq!(saved["result"]["pushed"], true, "{saved:#}");
+    assert_eq!(s.on_server().len(), 1);
+}
