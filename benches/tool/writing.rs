@@ -68,11 +68,8 @@ struct Elsewhere {
 impl Elsewhere {
     fn of(place: &Place) -> Result<Self> {
         let file = place.home.join("elsewhere.fossil");
-        ocx::engine::command(
-            &place.tree,
-            &["clone", &place.home.join("r.fossil").to_string_lossy(), &file.to_string_lossy()],
-            Some(USER),
-        )?;
+        let from = rusqlite::Connection::open(place.home.join("r.fossil"))?;
+        from.execute("VACUUM INTO ?1", [file.to_string_lossy()])?;
         let repository = Repository::open(&file)?;
         let checkout =
             Checkout::open(&repository, &place.home.join("elsewhere"), None, Some(&User::parse(USER)?))?;

@@ -22,30 +22,14 @@ pub fn input_schema(tool: &Declaration) -> Map<String, Value> {
     schema
 }
 
-/// The schema of every answer.
+/// The schema of every answer. It is short, for it goes to the client once for each tool; the server's instructions say
+/// what the fields are for.
 #[must_use]
 pub fn output_schema() -> Map<String, Value> {
-    let text = |doc: &str| json!({"type": "string", "description": doc});
+    let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));
     let properties = json!({
-        "ok": {"type": "boolean", "description": "whether what was asked was done"},
-        "tool": text("the tool that answers"),
-        "dry_run": {"type": "boolean", "description": "whether nothing was to be changed"},
-        "log": {
-            "type": "array",
-            "description": "each operation performed, in order; in a dry run, those it would perform",
-            "items": {
-                "type": "object",
-                "properties": {"op": {"type": "string"}, "changes": {"type": "boolean"}},
-            },
-        },
-        "result": {"description": "what the tool found or made; null when it was refused"},
-        "stopped": {"description": "null, or one line naming what was wrong"},
-        "code": text("only when refused: a stable word for the kind of refusal"),
-        "next_step": text("only when refused: what to do instead"),
-        "next_call": {
-            "type": "object",
-            "description": "where one helps: a whole, valid call, as tool and arguments",
-        },
+        "ok": flag, "tool": text, "dry_run": flag, "log": {"type": "array"}, "result": {}, "stopped": {}, "code": text,
+        "next_step": text, "next_call": {"type": "object"},
     });
     let mut schema = Map::new();
     schema.insert("type".into(), "object".into());

@@ -18,7 +18,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <limits.h>
 #include <locale.h>
+#include <zlib.h>
 #include "host.h"
 #include "ocx.h"
 #include "operations.h"
@@ -39,6 +41,36 @@ static void image_save(char *to){
 static void image_load(const char *from){
   memcpy(__start_fsl_data, from, DATA_SIZE);
   memcpy(__start_fsl_bss, from + DATA_SIZE, BSS_SIZE);
+}
+
+int ocx_is_static(const void *p){
+  const char *z = p;
+  return (z>=__start_fsl_data && z<__stop_fsl_data) || (z>=__start_fsl_bss && z<__stop_fsl_bss);
+}
+
+/* ---- Compression ---- */
+
+int ocx_compress2(unsigned char *to, unsigned long *nTo, const unsigned char *from, unsigned long nFrom, int level){
+  static struct { z_stream z; int ready; } streams[2];  /* zlib never leaves, so a call that ends finds them whole */
+  int which = level==Z_BEST_SPEED;
+  z_stream *z = &streams[which].z;
+  if( (!which && level!=Z_DEFAULT_COMPRESSION) || nFrom>UINT_MAX || *nTo>UINT_MAX
+   || (!streams[which].ready && deflateInit(z, level)!=Z_OK)
+  ){
+    return compress2(to, nTo, from, nFrom, level);
+  }
+  streams[which].ready = 1;
+  deflateReset(z);
+  z->next_in = (unsigned char*)from;
+  z->avail_in = (unsigned)nFrom;
+  z->next_out = to;
+  z->avail_out = (unsigned)*nTo;
+  if( deflate(z, Z_FINISH)!=Z_STREAM_END ) return Z_BUF_ERROR;
+  *nTo = z->total_out;
+  return Z_OK;
+}
+int ocx_compress(unsigned char *to, unsigned long *nTo, const unsigned char *from, unsigned long nFrom){
+  return ocx_compress2(to, nTo, from, nFrom, Z_DEFAULT_COMPRESSION);
 }
 
 /* ---- Sessions ---- */

@@ -93,6 +93,13 @@ int ocx_exchange(const char *login, size_t nLogin, const char *body, size_t nBod
 const char *ocx_sync_user(void);
 const char *ocx_sync_password(void);
 
+/* Whether a variable lives as long as its session. */
+int ocx_is_static(const void*);
+
+/* zlib's compress() and compress2(), without the making of their tables for each text.  The bytes are the same. */
+int ocx_compress(unsigned char *to, unsigned long *nTo, const unsigned char *from, unsigned long nFrom);
+int ocx_compress2(unsigned char *to, unsigned long *nTo, const unsigned char *from, unsigned long nFrom, int level);
+
 /* The largest artifact or reply that is expanded, in bytes. */
 #define OCX_MAX_EXPANDED 0x7fff0000u
 

@@ -31,6 +31,10 @@ void ocx_bound_keep(void){
   isBoundKept = !ocx_plain;
 }
 
+int ocx_bound_is_kept(void){
+  return isBoundKept;
+}
+
 /*
 ** No more, and those that were kept are gone.
 */

@@ -4,6 +4,7 @@
 ** operation may leave at any line: it holds nothing that the session does not know.
 */
 #include "config.h"
+#include "bound.h"
 #include "mod_ocx.h"
 #include "operations.h"
 
@@ -177,7 +178,7 @@ static void ocx_compress_quickly(const OcxText *p, Blob *pOut){
   z[1] = p->size>>16 & 0xff;
   z[2] = p->size>>8 & 0xff;
   z[3] = p->size & 0xff;
-  if( compress2(&z[4], &n, (const Bytef*)p->data, (uLong)p->size, Z_BEST_SPEED)!=Z_OK ){
+  if( ocx_compress2(&z[4], &n, (const Bytef*)p->data, (uLong)p->size, Z_BEST_SPEED)!=Z_OK ){
     fossil_fatal("cannot compress the manifest");
   }
   blob_resize(pOut, (unsigned)n + 4);
@@ -250,6 +251,8 @@ int ocx_mod_check_in_begin(const void *unused){
 int ocx_mod_check_in(const void *pArg){
   int rc = ocx_check_in_within((const OcxCheckIn*)pArg);
   if( rc ) verify_cancel();
+  /* What the end of the transaction prepares is not kept. */
+  else leaf_do_pending_checks();
   db_end_transaction(rc!=OCX_STORED);
   if( rc==OCX_STORED ) ocx_stored();
   return rc;

@@ -2,11 +2,13 @@
 ** blob.c as it is, but what a compressed blob says of its own size is checked before
 ** memory is taken for it.  On a breach Fossil stops: its callers do not look at the
 ** result and would go on with wrong content.  And a request's body is read as it comes,
-** whatever length its header claims.
+** whatever length its header claims.  What compresses is kept from one text to the next.
 */
 #define blob_uncompress fossil_blob_uncompress
 #define blob_read_from_cgi fossil_blob_read_from_cgi
+#define compress ocx_compress
 #include "blob_.c"
+#undef compress
 #undef blob_uncompress
 #undef blob_read_from_cgi
 
