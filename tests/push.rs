@@ -248,7 +248,7 @@ fn redirecting(to: &str) -> u16 {
     thread::spawn(move || {
         for stream in listener.incoming().take(20).flatten() {
             let mut stream = stream;
-            let _ = stream.read(&mut [0; 65_536]);
+            let _ = stream.read(&mut [0; 8_192]);
             let _ = stream.write_all(reply.as_bytes());
         }
     });

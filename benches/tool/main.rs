@@ -79,12 +79,12 @@ impl Place {
         Self::filled(folder, |tree| corpus::write_tree(tree, files))
     }
 
-    fn filled(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
+    fn filled(folder: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
         let (file, tree) = (folder.join("r.fossil"), folder.join("tree"));
         let user = User::parse(USER)?;
         let repository = Repository::create(&file, &NewRepository { user: user.clone() })?;
         let checkout = Checkout::open(&repository, &tree, None, Some(&user))?;
-        fill(&tree)?;
+        make(&tree)?;
         // Fossil's tree tracks files that its own ignore rules name.
         ocx::engine::command(checkout.root(), &["add", "--dotfiles", "--ignore", "", "."], Some(USER))?;
         let status = checkout.status()?;

@@ -15,12 +15,11 @@ use super::common::programs::USER;
 use super::common::{Options, Result, Way, interleaved, shown, table, timed};
 
 /// Bytes of a file whose answer has 20 MB as base64.
-const HUGE: usize = 15 << 20;
+const HUGE: u32 = 15 << 20;
 
 pub fn pings(place: &Place, options: &Options) -> Result<()> {
     let repository = Repository::open(&place.home.join("r.fossil"))?;
-    let noise: Vec<u8> =
-        (0..HUGE as u32 / 4).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let noise: Vec<u8> = (0..HUGE / 4).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     assert!(STANDARD.encode(&noise).len() > 20_000_000);
     Unversioned::of(&repository).put(&UnversionedName::parse("huge.bin")?, &noise, &User::parse(USER)?)?;
     let idle = ("nothing else", None);
@@ -28,20 +27,20 @@ pub fn pings(place: &Place, options: &Options) -> Result<()> {
     let huge =
         ("an answer of 20 MB", Some(("ocx_unversioned_get", json!({"name": "huge.bin", "bytes": 16 << 20}))));
     for (what, work) in [idle, search, huge] {
-        beside(place, options, what, work)?;
+        beside(place, options, what, work.as_ref())?;
     }
     Ok(())
 }
 
 /// Pings over HTTP while another connection makes the same call without a pause.
-fn beside(place: &Place, options: &Options, what: &str, work: Option<(&str, Value)>) -> Result<()> {
+fn beside(place: &Place, options: &Options, what: &str, work: Option<&(&str, Value)>) -> Result<()> {
     let server = Listening::start(&place.tree, &place.home)?;
     let kept = RefCell::new(server.connect()?);
     let mut busy = server.connect()?;
     let ended = AtomicBool::new(false);
     let series = std::thread::scope(|scope| {
         scope.spawn(|| {
-            while let Some((tool, arguments)) = &work
+            while let Some((tool, arguments)) = work
                 && !ended.load(Ordering::Relaxed)
                 && busy.call(tool, arguments).is_ok()
             {}

@@ -274,6 +274,11 @@ impl Checkout {
         self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The same, unless someone else has it.
+    pub(super) fn free_stat_cache(&self) -> Option<MutexGuard<'_, StatCache>> {
+        self.stats.try_lock().ok()
+    }
+
     /// The name that the repository's hash policy gives to new content.
     pub(super) fn hash_of(&self, content: &[u8]) -> Result<Hash> {
         Ok(Hash::name_for(content, self.repository.store().names_by_sha1()?))

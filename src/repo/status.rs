@@ -126,6 +126,28 @@ impl Checkout {
         Ok(Status { parent, changes, ignored: walk.ignored, refused, renamed, files })
     }
 
+    /// Reads a file of the checkout of at most `max` bytes, and gives its content and that content's SHA3-256. What is
+    /// unchanged since a [`status`](Self::status) has hashed it is not hashed again.
+    ///
+    /// # Errors
+    /// As [`Tree::read`].
+    pub fn read_file(&self, path: &TreePath, max: u64) -> Result<(Vec<u8>, Hash)> {
+        let known = self.known_hash(path);
+        let content = self.tree().read(path, max)?;
+        // Unchanged when it was looked at before the reading, and after it: so all the while.
+        let same = known.filter(|_| self.known_hash(path) == known);
+        let hash = same.unwrap_or_else(|| Hash::of(&content));
+        Ok((content, hash))
+    }
+
+    /// The SHA3-256 of a file as it is now on the disk, where that is known.
+    fn known_hash(&self, path: &TreePath) -> Option<Hash> {
+        let entry = self.tree().stat(path).ok()?;
+        let mut cache = self.free_stat_cache()?;
+        self.state(|db| cache.load(db)).ok()?;
+        cache.hash(&entry).filter(Hash::is_sha3)
+    }
+
     /// Writes down what looking at the files has shown, so that the next process need not read them again, and the
     /// checkout's [`id`](Self::id).
     ///

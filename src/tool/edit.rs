@@ -91,16 +91,16 @@ impl Tool for Edit {
         } else {
             Some(call.read_file(&path, &|meant| elsewhere(call, input, meant))?)
         };
-        unchanged_since(&path, before.as_deref(), input.text("file_hash"))?;
-        let content = before.as_deref().unwrap_or_default();
+        let (content, was) = before.map_or((Vec::new(), None), |(content, hash)| (content, Some(hash)));
+        unchanged_since(&path, was.is_some().then_some(&content), input.text("file_hash"))?;
+        let content = &content[..];
         as_text(&path, content)?;
         let replaced = replaced(&path, content, input)?;
         let mut notes = notes(&path, &replaced);
         notes.extend(ignored(call, &path)?);
-        let result = result(&path, &replaced, before.is_none(), &notes)?;
-        let op = if before.is_none() { "create_file" } else { "write_file" };
+        let result = result(&path, &replaced, was.is_none(), &notes)?;
+        let op = if was.is_none() { "create_file" } else { "write_file" };
         let log = vec![Operation::reads("read_file"), Operation::changes(op)];
-        let was = before.as_deref().map(Hash::of);
         Ok(Plan::change(log, result.clone(), move |permit| {
             match was {
                 None => call.tree().create(&path, &replaced.content)?,
@@ -132,7 +132,7 @@ fn elsewhere(call: &Call<'_>, input: &Input, meant: &TreePath) -> NextCall {
 }
 
 /// Refuses when the caller has seen another content than there is.
-fn unchanged_since(path: &TreePath, before: Option<&[u8]>, seen: Option<&str>) -> Result<(), Stop> {
+fn unchanged_since(path: &TreePath, before: Option<&Vec<u8>>, seen: Option<&str>) -> Result<(), Stop> {
     let Some(seen) = seen else { return Ok(()) };
     let seen = Hash::parse(seen)?;
     if before.is_some_and(|content| seen.names(content)) {

@@ -75,10 +75,10 @@ impl Tool for Read {
 
 fn in_checkout<'a>(call: &Call<'_>, input: &Input, from: usize) -> Result<Plan<'a>, Stop> {
     let path = call.path(input, false, TreePath::parse_stored)?;
-    let content = call.read_file(&path, &|meant| call.again(input.with("path", meant.as_str())))?;
+    let (content, hash) = call.read_file(&path, &|meant| call.again(input.with("path", meant.as_str())))?;
     let mut result = Map::new();
     result.insert("path".into(), path.as_str().into());
-    result.insert("file_hash".into(), Hash::of(&content).as_str().into());
+    result.insert("file_hash".into(), hash.as_str().into());
     let page = page_of(&path, &content, from, &json!({"path": path.as_str()}))?;
     result.extend(page.fields());
     Ok(Plan::looked(vec![Operation::reads("read_file")], Value::Object(result)))

@@ -14,7 +14,7 @@ use super::meant;
 use super::read::{FILE_BYTES_MAX, not_there};
 use super::watch::Watch;
 use crate::error::{Error, Kind, Result};
-use crate::name::{TreePath, User};
+use crate::name::{Hash, TreePath, User};
 use crate::repo::Checkout;
 use crate::repo::remote::Password;
 use crate::repo::store::{Files, Store};
@@ -263,7 +263,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The content of a file of the checkout.
+    /// The content of a file of the checkout, and its SHA3-256.
     ///
     /// # Errors
     /// As [`Tree::read`]; a path that is not there comes with the call that `offer` makes of the nearest one that is.
@@ -271,8 +271,8 @@ impl<'a> Call<'a> {
         &self,
         path: &TreePath,
         offer: &dyn Fn(&TreePath) -> NextCall,
-    ) -> Result<Vec<u8>, Stop> {
-        self.tree().read(path, FILE_BYTES_MAX).map_err(|e| match (e.kind(), self.tracked()) {
+    ) -> Result<(Vec<u8>, Hash), Stop> {
+        self.run.checkout().read_file(path, FILE_BYTES_MAX).map_err(|e| match (e.kind(), self.tracked()) {
             (Kind::NotFound, Ok(files)) => not_there(e, path, &files.keys(), offer),
             (Kind::Invalid, Ok(files)) => match entries(files.keys(), Some(path)) {
                 none if none.is_empty() => Stop::from(e),
@@ -287,8 +287,8 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// As [`Tree::read`], but for a file that is not there.
-    pub fn read_if_there(&self, path: &TreePath) -> Result<Option<Vec<u8>>, Stop> {
-        match self.tree().read(path, FILE_BYTES_MAX) {
+    pub fn read_if_there(&self, path: &TreePath) -> Result<Option<(Vec<u8>, Hash)>, Stop> {
+        match self.run.checkout().read_file(path, FILE_BYTES_MAX) {
             Ok(content) => Ok(Some(content)),
             Err(e) if e.kind() == Kind::NotFound => Ok(None),
             Err(e) => Err(e.into()),

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use self::lines::Lines;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
-use crate::tool::{self, Answer, Binding, Declaration, Session, Stop, Watch};
+use crate::tool::{self, Answer, Binding, Declaration, Hints, Session, Stop, Watch};
 
 /// How often a call that takes long says that it goes on.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
@@ -167,8 +167,27 @@ impl Server {
         }
     }
 
-    /// Runs the call on a thread of its own, so that nothing else waits for it, and tells the client that it goes on.
+    /// Runs the call so that nothing else waits for it: what only looks at the checkout on this thread, from which the
+    /// other tasks are taken first, and anything else on a thread of its own.
     async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let looks =
+            tool::catalogue::find(&request.name).is_some_and(|t| t.declaration().hints == Hints::LOOKS);
+        if looks && context.meta.get_progress_token().is_none() {
+            let (session, watch) = (self.session_for(&context), Watch::new(context.ct.child_token()));
+            let input = request.arguments.map_or(Value::Null, Value::Object);
+            return tokio::task::block_in_place(|| {
+                result(tool::call(&session, &request.name, input, &watch))
+            });
+        }
+        self.call_beside(request, context).await
+    }
+
+    /// Runs the call on a thread of its own, and tells the client that it goes on.
+    async fn call_beside(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
