@@ -275,7 +275,8 @@ char *ocx_bound_text(const char *zDefault, const char *zFormat, ...){
   va_start(ap, zFormat);
   p = bound_begin(&q, zFormat, ap);
   va_end(ap);
-  z = fossil_strdup(db_step(&q)==SQLITE_ROW ? db_column_text(&q, 0) : zDefault);
+  /* As db_text() has it, NULL in a row is an empty text; a manifest without a comment has one there. */
+  z = db_step(&q)==SQLITE_ROW ? fossil_strdup_nn(db_column_text(&q, 0)) : fossil_strdup(zDefault);
   bound_end(p, &q);
   return z;
 }
