@@ -104,8 +104,10 @@ fn quick() -> Limits {
 }
 
 fn ok(content_type: &str, body: &[u8]) -> Vec<u8> {
-    let head =
-        format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n", body.len());
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
     [head.as_bytes(), body].concat()
 }
 
@@ -261,7 +263,10 @@ fn s05_redirects_are_followed_on_the_same_server_only() {
     for target in targets {
         let location = target.clone();
         let server = Liar::new(move |stream, _, _| {
-            drop(write!(stream, "HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"));
+            drop(write!(
+                stream,
+                "HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            ));
         });
         let error = server.error(quick());
         assert_eq!(error.kind(), Kind::Refused, "{target}");
@@ -271,13 +276,17 @@ fn s05_redirects_are_followed_on_the_same_server_only() {
     assert_eq!(other.requests.load(Ordering::SeqCst), 0);
     let same = Liar::new(|stream, number, body| {
         let reply = match number {
-            0 => b"HTTP/1.1 307 Go\r\nLocation: /there/xfer\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            0 => {
+                b"HTTP/1.1 307 Go\r\nLocation: /there/xfer\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    .to_vec()
+            }
             _ => ok(COMPRESSED, body),
         };
         drop(stream.write_all(&reply));
     });
     assert_eq!(same.exchange(quick()).exchange(None, b"cards\n").unwrap(), b"cards\n");
-    let circle = Liar::saying("HTTP/1.1 302 Go\r\nLocation: /repo\r\nContent-Length: 0\r\n\r\n");
+    let circle =
+        Liar::saying("HTTP/1.1 302 Go\r\nLocation: /repo\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     assert_eq!(circle.kind(), Kind::Refused);
     assert_eq!(circle.requests.load(Ordering::SeqCst), MAX_REDIRECTS + 1);
 }
