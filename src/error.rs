@@ -68,6 +68,36 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 26] = [
+        Self::NotFound,
+        Self::Ambiguous,
+        Self::Exists,
+        Self::Invalid,
+        Self::TooLarge,
+        Self::Denied,
+        Self::Busy,
+        Self::Changed,
+        Self::Unchanged,
+        Self::WouldFork,
+        Self::Closed,
+        Self::Untested,
+        Self::NotPushed,
+        Self::Unreachable,
+        Self::Untrusted,
+        Self::TimedOut,
+        Self::LoginFailed,
+        Self::Refused,
+        Self::Foreign,
+        Self::Corrupt,
+        Self::DiskFull,
+        Self::Cancelled,
+        Self::Unsupported,
+        Self::Unavailable,
+        Self::Io,
+        Self::Internal,
+    ];
+
     /// The stable word for this kind, as tools print it in `code`.
     #[must_use]
     pub fn code(self) -> &'static str {

@@ -135,3 +135,11 @@ fn the_help_of_every_command_is_as_its_snapshot_shows() {
     }
     assert_snapshot("help.txt", &help);
 }
+
+#[test]
+fn every_code_of_a_refusal_is_in_the_readme() {
+    let readme = include_str!("../README.md");
+    for kind in ocx::error::Kind::ALL {
+        assert!(readme.contains(&format!("`{}`", kind.code())), "{}", kind.code());
+    }
+}

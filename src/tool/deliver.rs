@@ -10,9 +10,6 @@ use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::repo::{SyncOptions, Synced};
 
-/// The largest call, in bytes of JSON, that a refusal repeats whole.
-const AGAIN_BYTES_MAX: usize = 8_000;
-
 /// What was written, and how to say it.
 pub(super) struct Written<'a> {
     /// What it is: `check-in`.
@@ -93,6 +90,5 @@ fn not_pushed(cause: Error, result: &Value, written: &Written<'_>) -> Stop {
     let error = Error::new(Kind::NotPushed, format!("{noun} {name} is {done} but not pushed: {cause}"))
         .hint(hint)
         .caused_by(cause);
-    let stop = Stop::from(error).reached(reached);
-    if again.to_string().len() > AGAIN_BYTES_MAX { stop } else { stop.next(tool, (*again).clone()) }
+    Stop::from(error).reached(reached).next(tool, (*again).clone())
 }
