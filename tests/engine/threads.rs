@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ocx::engine::{self, Transport};
 use ocx::error::Kind;
@@ -65,7 +65,8 @@ struct Slow {
 impl Transport for Slow {
     fn exchange(&mut self, _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
         self.asked.send(()).unwrap();
-        self.go_on.recv_timeout(Duration::from_secs(20)).ok()?;
+        // Longer than all that a slow machine does meanwhile: who waits for this call finds it ended.
+        self.go_on.recv_timeout(Duration::from_secs(300)).ok()?;
         None
     }
 }
@@ -79,14 +80,13 @@ fn m09_a_push_that_waits_for_its_server_keeps_readers_and_the_file_free() {
     let path = place.path();
     thread::scope(|scope| {
         let push = scope.spawn(|| engine::sync(&path, request(Slow { asked, go_on })));
-        is_asked.recv_timeout(Duration::from_secs(20)).unwrap();
-        let begun = Instant::now();
+        is_asked.recv_timeout(Duration::from_secs(300)).unwrap();
         let tip = place.repository.store().resolve("trunk").unwrap();
         place.repository.store().check_in(&tip).unwrap();
         place.checkout.status().unwrap();
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE; ROLLBACK").unwrap();
-        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+        assert!(!push.is_finished());
         let elsewhere = Place::new();
         for n in 0..3 {
             let said = place.fossil(&["timeline", "-n", "1"]).unwrap();
