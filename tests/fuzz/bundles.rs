@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use ocx::name::User;
+use ocx::name::{Hash, User};
 use ocx::repo::bundle::{Import, Selection};
-use ocx::repo::{Bundle, CheckIn, Checkout, NewRepository, Repository};
+use ocx::repo::{Bundle, CheckIn, Checkout, NewRepository, Repository, packed};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -18,6 +18,8 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// A repository, and bundles of check-ins that it lacks.
 struct Seeds {
     folder: TempDir,
+    /// A check-in that both have.
+    base: Hash,
     plain: Vec<Vec<u8>>,
     wire: Vec<Vec<u8>>,
 }
@@ -39,7 +41,7 @@ static SEEDS: LazyLock<Seeds> = LazyLock::new(|| {
     let there = Repository::clone_file(repository.path(), &at("there.fossil"), &ann()).unwrap();
     let work = Checkout::open(&there, &at("there"), None, Some(&ann())).unwrap();
     let tip = [1, 2, 3].map(|n| check_in(&work, format!("{n}\n").repeat(100) + &"line\n".repeat(100)))[2];
-    let mut seeds = Seeds { folder, plain: Vec::new(), wire: Vec::new() };
+    let mut seeds = Seeds { folder, base, plain: Vec::new(), wire: Vec::new() };
     let selections = [
         Selection::range(base, tip),
         Selection::one(tip),
@@ -91,6 +93,20 @@ fn is_taken(bytes: &[u8]) -> bool {
     imported.is_ok()
 }
 
+/// A bundle that also holds this text, right in all but what it says. It speaks of a check-in that is there.
+fn with_artifact(bundle: &[u8], text: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text).replace(&"a".repeat(64), SEEDS.base.as_str());
+    let text = crate::sealed(text.as_bytes());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), bundle).unwrap();
+    let db = rusqlite::Connection::open(file.path()).unwrap();
+    let sql = "INSERT INTO bblob(uuid,sz,delta,notes,data) VALUES(?1,?2,NULL,'',?3)";
+    let size = i64::try_from(text.len()).unwrap();
+    db.execute(sql, (Hash::of(&text).as_str(), size, packed::pack(&text).unwrap())).unwrap();
+    drop(db);
+    fs::read(file.path()).unwrap()
+}
+
 /// The wire form with what is in its frame changed by `change`.
 fn reframed(wire: &[u8], change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
     let at = wire.windows(4).position(|w| w == ZSTD).unwrap();
@@ -122,6 +138,12 @@ proptest! {
     #[test]
     fn a_damaged_bundle_file_is_refused_or_whole(bytes in mutated(SEEDS.plain.clone())) {
         is_taken(&bytes);
+    }
+
+    /// Fossil's code links it in while it is still being looked at.
+    #[test]
+    fn a_strange_artifact_in_a_bundle_is_refused_or_linked_in(text in mutated(crate::artifacts())) {
+        is_taken(&with_artifact(&SEEDS.plain[0], &text));
     }
 
     #[test]
