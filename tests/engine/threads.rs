@@ -66,7 +66,7 @@ impl Transport for Slow {
     fn exchange(&mut self, _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
         self.asked.send(()).unwrap();
         // Longer than all that a slow machine does meanwhile: who waits for this call finds it ended.
-        self.go_on.recv_timeout(Duration::from_secs(300)).ok()?;
+        self.go_on.recv_timeout(Duration::from_mins(5)).ok()?;
         None
     }
 }
@@ -80,7 +80,7 @@ fn m09_a_push_that_waits_for_its_server_keeps_readers_and_the_file_free() {
     let path = place.path();
     thread::scope(|scope| {
         let push = scope.spawn(|| engine::sync(&path, request(Slow { asked, go_on })));
-        is_asked.recv_timeout(Duration::from_secs(300)).unwrap();
+        is_asked.recv_timeout(Duration::from_mins(5)).unwrap();
         let tip = place.repository.store().resolve("trunk").unwrap();
         place.repository.store().check_in(&tip).unwrap();
         place.checkout.status().unwrap();
