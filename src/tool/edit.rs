@@ -92,8 +92,8 @@ impl Tool for Edit {
             Some(call.read_file(&path, &|meant| elsewhere(call, input, meant))?)
         };
         let (content, was) = before.map_or((Vec::new(), None), |(content, hash)| (content, Some(hash)));
-        unchanged_since(&path, was.is_some().then_some(&content), input.text("file_hash"))?;
         let content = &content[..];
+        unchanged_since(&path, was.map(|_| content), input.text("file_hash"))?;
         as_text(&path, content)?;
         let replaced = replaced(&path, content, input)?;
         let mut notes = notes(&path, &replaced);
@@ -132,7 +132,7 @@ fn elsewhere(call: &Call<'_>, input: &Input, meant: &TreePath) -> NextCall {
 }
 
 /// Refuses when the caller has seen another content than there is.
-fn unchanged_since(path: &TreePath, before: Option<&Vec<u8>>, seen: Option<&str>) -> Result<(), Stop> {
+fn unchanged_since(path: &TreePath, before: Option<&[u8]>, seen: Option<&str>) -> Result<(), Stop> {
     let Some(seen) = seen else { return Ok(()) };
     let seen = Hash::parse(seen)?;
     if before.is_some_and(|content| seen.names(content)) {
