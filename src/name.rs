@@ -7,6 +7,7 @@
 mod branch;
 mod hash;
 mod page;
+mod password;
 mod path;
 mod shown;
 mod tag;
@@ -16,6 +17,7 @@ mod user;
 pub use branch::Branch;
 pub use hash::Hash;
 pub use page::PageName;
+pub use password::Password;
 pub use path::{TEMP_PREFIX, TreePath};
 pub use shown::shown;
 pub use tag::TagName;

@@ -20,8 +20,9 @@ use ureq::{Agent, Body};
 pub use self::connection::{Cancel, Connection, Limits, Reach};
 use self::failure::Failure;
 use super::packed;
-use super::remote::{Password, Remote, Url};
+use super::remote::{Remote, Url};
 use crate::error::{Error, Kind, Result};
+use crate::name::Password;
 
 /// How many redirects are followed in one exchange.
 const MAX_REDIRECTS: usize = 5;

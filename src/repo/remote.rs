@@ -11,7 +11,7 @@ pub(super) use url::Url;
 
 use super::http::Connection;
 use crate::error::{Error, Kind, Result};
-use crate::name::User;
+use crate::name::{Password, User};
 
 /// A server's repository and the login to use there.
 ///
@@ -31,10 +31,6 @@ pub struct Remote {
     password: Option<Password>,
     connection: Connection,
 }
-
-/// A password; it prints as `***`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Password(Box<str>);
 
 impl Remote {
     /// Takes a URL such as `https://USER:PASSWORD@HOST:PORT/PATH`; user, password, port and path may be
@@ -56,7 +52,10 @@ impl Remote {
         if let Some(userinfo) = userinfo.filter(|userinfo| !userinfo.is_empty()) {
             let (name, secret) = userinfo.split_once(':').unwrap_or((userinfo, ""));
             user = Some(User::parse(&percent_decoded(name)?)?);
-            password = Some(secret).filter(|s| !s.is_empty()).map(Password::from_url).transpose()?;
+            password = Some(secret)
+                .filter(|s| !s.is_empty())
+                .map(|secret| Password::parse(&percent_decoded(secret)?))
+                .transpose()?;
         }
         Ok(Self { url, user, password, connection: Connection::default() })
     }
@@ -124,48 +123,6 @@ impl Remote {
 impl fmt::Display for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.url.fmt(f)
-    }
-}
-
-impl Password {
-    /// Takes a password.
-    ///
-    /// # Errors
-    /// [`Kind::Invalid`] when it is empty or holds a control character.
-    pub fn parse(text: &str) -> Result<Self> {
-        if text.is_empty() || text.chars().any(char::is_control) {
-            return Err(Error::new(Kind::Invalid, "the password is empty or holds a control character")
-                .hint("Give the password as it was set on the server."));
-        }
-        Ok(Self(text.into()))
-    }
-
-    /// The password itself, for the one place that must have it.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-
-    /// `text` with `***` wherever the password stands in it.
-    #[must_use]
-    pub fn wiped_from(&self, text: &str) -> String {
-        text.replace(&*self.0, "***")
-    }
-
-    fn from_url(encoded: &str) -> Result<Self> {
-        Self::parse(&percent_decoded(encoded)?)
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-impl fmt::Display for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
     }
 }
 

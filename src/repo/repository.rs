@@ -1,4 +1,4 @@
-//! A repository file: made, opened, cloned, and its remembered server.
+//! A repository file: made, opened and copied.
 //!
 //! What is in it is read through its [`Store`]; what changes it goes through the engine.
 
@@ -8,9 +8,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::remote::{Password, Remote};
 use super::store::Store;
-use super::sync::SyncOptions;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
@@ -63,35 +61,6 @@ impl Repository {
         Ok(Self { store: Arc::new(Store::open(path)?) })
     }
 
-    /// Clones the repository of a server into a new file; `user` may do everything in it. Each artifact is
-    /// checked against its hash. The server is remembered without the password.
-    ///
-    /// # Errors
-    /// Those of [`create`](Self::create) and of [`pull`](Self::pull); [`Kind::Refused`] also when an artifact is
-    /// not what its hash says. Nothing is left at `path`.
-    pub fn clone_from(remote: &Remote, path: &Path, user: &User) -> Result<Self> {
-        Self::clone_with(remote, path, user, &SyncOptions::default())
-    }
-
-    /// As [`clone_from`](Self::clone_from), with private check-ins, unversioned files or a handle that cancels, as
-    /// the options say; which direction they name does not matter.
-    ///
-    /// # Errors
-    /// Those of [`clone_from`](Self::clone_from), and [`Kind::Cancelled`].
-    pub fn clone_with(remote: &Remote, path: &Path, user: &User, options: &SyncOptions) -> Result<Self> {
-        let path = new_file(path)?;
-        make_aside(&path, |aside| super::sync::clone(remote, aside, user, options))?;
-        let made = Self::open(&path).and_then(|repository| {
-            repository.set_remote(Some(remote), false)?;
-            if options.private {
-                // The first request of a clone has no login, so what it brings is public alone.
-                repository.sync(remote, &SyncOptions { push: false, pull: true, ..options.clone() })?;
-            }
-            Ok(repository)
-        });
-        remove_unless(made, &path)
-    }
-
     /// Clones a repository file into a new one without what is private; `user` may do everything in it.
     ///
     /// # Errors
@@ -116,33 +85,6 @@ impl Repository {
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
-    }
-
-    /// The remembered server, with its login where a password was kept.
-    ///
-    /// # Errors
-    /// [`Kind::Busy`], [`Kind::Corrupt`], and [`Kind::Invalid`] when what is remembered is no URL that OCX can use.
-    pub fn remote(&self) -> Result<Option<Remote>> {
-        if self.store.remote()?.is_none() {
-            return Ok(None);
-        }
-        let (url, password) = engine::remote(self.path())?;
-        let remote = Remote::parse(&url)?;
-        Ok(Some(match remote.user().cloned() {
-            Some(user) if !password.is_empty() => remote.with_login(user, Password::parse(&password)?),
-            _ => remote,
-        }))
-    }
-
-    /// Remembers a server, or none. Its password is kept only when `keep_password` says so, in the form
-    /// in which Fossil keeps it: obscured, not encrypted.
-    ///
-    /// # Errors
-    /// [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Denied`].
-    pub fn set_remote(&self, remote: Option<&Remote>, keep_password: bool) -> Result<()> {
-        let url = remote.map(Remote::url_with_user);
-        let password = remote.filter(|_| keep_password).and_then(Remote::password).map(Password::reveal);
-        engine::set_remote(self.path(), url.as_deref(), password)
     }
 
     /// Derives all tables from the artifacts anew.
@@ -189,7 +131,7 @@ fn writer(path: &Path) -> Result<Connection> {
 }
 
 /// The absolute path of a file that is to be made; there must be nothing yet, and a folder for it.
-fn new_file(path: &Path) -> Result<PathBuf> {
+pub(crate) fn new_file(path: &Path) -> Result<PathBuf> {
     let path =
         std::path::absolute(path).map_err(|e| Error::io(format!("cannot find `{}`", path.display()), e))?;
     if path.symlink_metadata().is_ok() {
@@ -217,7 +159,7 @@ fn write_ahead(path: &Path) -> Result<()> {
 
 /// Has a repository made under a name of its own and gives it `path` when it is whole, so that a process that
 /// ends in between leaves nothing at `path`.
-fn make_aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub(crate) fn make_aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let aside = path.with_file_name(format!(".{name}.{}-{}", std::process::id(), now.as_nanos()));
@@ -234,7 +176,7 @@ fn make_aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()>
 }
 
 /// Removes what a failed making has left at `path`.
-fn remove_unless<T>(made: Result<T>, path: &Path) -> Result<T> {
+pub(crate) fn remove_unless<T>(made: Result<T>, path: &Path) -> Result<T> {
     if made.is_err() {
         // The engine may hold it open; what cannot be removed was not made.
         let _ = engine::close(path);

@@ -12,18 +12,19 @@ mod wire;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::Path;
 
 use self::ask::Server;
-pub(super) use self::clone::clone;
+use self::clone::clone;
 use self::turn::Turn;
 pub use self::unversioned::UnversionedChanges;
 use self::wire::{Log, Wire};
 use super::http::{Cancel, Limits};
 use super::remote::Remote;
-use super::repository::Repository;
+use super::repository::{Repository, make_aside, new_file, remove_unless};
 use crate::engine::{self, SyncRequest};
 use crate::error::{Error, Kind, Result};
-use crate::name::Hash;
+use crate::name::{Hash, Password, User};
 
 /// What a sync is to do.
 ///
@@ -142,6 +143,62 @@ impl fmt::Display for Synced {
 }
 
 impl Repository {
+    /// Clones the repository of a server into a new file; `user` may do everything in it. Each artifact is
+    /// checked against its hash. The server is remembered without the password.
+    ///
+    /// # Errors
+    /// Those of [`create`](Self::create) and of [`pull`](Self::pull); [`Kind::Refused`] also when an artifact is
+    /// not what its hash says. Nothing is left at `path`.
+    pub fn clone_from(remote: &Remote, path: &Path, user: &User) -> Result<Self> {
+        Self::clone_with(remote, path, user, &SyncOptions::default())
+    }
+
+    /// As [`clone_from`](Self::clone_from), with private check-ins, unversioned files or a handle that cancels, as
+    /// the options say; which direction they name does not matter.
+    ///
+    /// # Errors
+    /// Those of [`clone_from`](Self::clone_from), and [`Kind::Cancelled`].
+    pub fn clone_with(remote: &Remote, path: &Path, user: &User, options: &SyncOptions) -> Result<Self> {
+        let path = new_file(path)?;
+        make_aside(&path, |aside| clone(remote, aside, user, options))?;
+        let made = Self::open(&path).and_then(|repository| {
+            repository.set_remote(Some(remote), false)?;
+            if options.private {
+                // The first request of a clone has no login, so what it brings is public alone.
+                repository.sync(remote, &SyncOptions { push: false, pull: true, ..options.clone() })?;
+            }
+            Ok(repository)
+        });
+        remove_unless(made, &path)
+    }
+
+    /// The remembered server, with its login where a password was kept.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`], [`Kind::Corrupt`], and [`Kind::Invalid`] when what is remembered is no URL that OCX can use.
+    pub fn remote(&self) -> Result<Option<Remote>> {
+        if self.store().remote()?.is_none() {
+            return Ok(None);
+        }
+        let (url, password) = engine::remote(self.path())?;
+        let remote = Remote::parse(&url)?;
+        Ok(Some(match remote.user().cloned() {
+            Some(user) if !password.is_empty() => remote.with_login(user, Password::parse(&password)?),
+            _ => remote,
+        }))
+    }
+
+    /// Remembers a server, or none. Its password is kept only when `keep_password` says so, in the form
+    /// in which Fossil keeps it: obscured, not encrypted.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Denied`].
+    pub fn set_remote(&self, remote: Option<&Remote>, keep_password: bool) -> Result<()> {
+        let url = remote.map(Remote::url_with_user);
+        let password = remote.filter(|_| keep_password).and_then(Remote::password).map(Password::reveal);
+        engine::set_remote(self.path(), url.as_deref(), password)
+    }
+
     /// Sends what the server lacks, and makes sure that it holds it.
     ///
     /// # Errors

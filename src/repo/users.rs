@@ -8,10 +8,10 @@ use rusqlite::{Connection, OptionalExtension};
 use sha1::{Digest, Sha1};
 
 use super::author::{Author, author};
-use super::remote::Password;
 use super::repository::Repository;
 use super::store::text;
 use crate::error::{Error, Kind, Result};
+use crate::name::Password;
 use crate::name::User;
 
 /// The capability letters that Fossil knows.

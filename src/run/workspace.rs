@@ -10,8 +10,8 @@ use super::job::{Ask, Ground, Jobs, Which};
 use super::report::TestReport;
 use super::{DECLARED_FILE, Declared, Leash, Snapshot, evidence, log};
 use crate::error::{Error, Kind, Result};
+use crate::name::Password;
 use crate::name::{Branch, Hash, TreePath};
-use crate::repo::remote::Password;
 use crate::repo::tree::FileKind;
 use crate::repo::{Checkout, Remote, Status};
 

@@ -11,8 +11,9 @@ mod unversioned;
 mod users;
 mod wiki;
 
+use ocx::name::Password;
 use ocx::name::User;
-use ocx::repo::{Users, remote::Password};
+use ocx::repo::Users;
 use plain::{Place, ann};
 
 /// A login of the repository with these capabilities.

@@ -1,6 +1,6 @@
 use ocx::error::Kind;
+use ocx::name::Password;
 use ocx::name::User;
-use ocx::repo::remote::Password;
 use ocx::repo::{Repository, Users};
 
 use crate::login;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Terminal;
 use crate::error::{Error, Kind, Result};
-use crate::repo::remote::Password;
+use crate::name::Password;
 use crate::repo::{Checkout, Connection, Outcome, Reach, Remote, Repository, SyncOptions, Synced};
 
 /// The two commands.

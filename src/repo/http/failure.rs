@@ -4,8 +4,9 @@ use ureq::Timeout;
 
 use super::Limits;
 use crate::error::{Error, Kind};
+use crate::name::Password;
 use crate::name::shown;
-use crate::repo::remote::{Password, Url};
+use crate::repo::remote::Url;
 
 /// Why an exchange gave no reply.
 #[derive(Debug)]

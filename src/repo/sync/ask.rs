@@ -6,11 +6,12 @@ use std::sync::Arc;
 use sha1::{Digest, Sha1};
 
 use crate::error::{Error, Kind, Result};
+use crate::name::Password;
 use crate::name::{Hash, User};
 use crate::repo::Repository;
 use crate::repo::cards::{Reply, Unversioned};
 use crate::repo::http::{Cancel, Exchange};
-use crate::repo::remote::{Password, Remote};
+use crate::repo::remote::Remote;
 
 /// Without this, servers take a client for one that knows no SHA3 hashes.
 const CLIENT: &str = "pragma client-version 22800 20260311 113146\n";
