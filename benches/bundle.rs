@@ -16,9 +16,10 @@ use common::history::History;
 use common::picture::{self, Picture};
 use common::programs::{FOSSIL, GIT, OCX, OCX_FOSSIL, Program, USER};
 use common::{Options, Result, Series, Way, interleaved, table, timed};
+use ocx::bundle::Bundle;
+use ocx::bundle::Import;
 use ocx::name::User;
-use ocx::repo::bundle::Import;
-use ocx::repo::{Bundle, Repository};
+use ocx::repo::Repository;
 
 fn main() -> Result<()> {
     let options = Options::read();

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use common::picture::{self, Picture};
 use common::programs::{FOSSIL, GIT, OCX_FOSSIL, Program, USER};
 use common::{Options, Result, Series, Way, corpus, cost, interleaved, table, timed};
+use ocx::checkout::{CheckIn, Checkout};
 use ocx::name::User;
-use ocx::repo::{CheckIn, Checkout, NewRepository, Repository};
+use ocx::repo::{NewRepository, Repository};
 
 /// First word by which this program, started by itself, makes some check-ins in a place and ends.
 const CHILD: &str = "child";

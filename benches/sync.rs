@@ -25,10 +25,12 @@ use std::time::Duration;
 use common::programs::{FOSSIL, GIT, OCX_FOSSIL, Program, USER};
 use common::{Options, Result, Way, corpus, interleaved, table, timed};
 use front::Front;
+use ocx::checkout::{CheckIn, Checkout};
+use ocx::format::packed::unpack;
 use ocx::name::User;
-use ocx::repo::http::Exchange;
-use ocx::repo::packed::unpack;
-use ocx::repo::{Cancel, CheckIn, Checkout, NewRepository, Remote, Repository};
+use ocx::repo::{NewRepository, Repository};
+use ocx::sync::client::Exchange;
+use ocx::sync::{Cancel, Remote};
 
 const PASSWORD: &str = "secret";
 const FILES: usize = 200;

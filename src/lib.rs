@@ -2,23 +2,54 @@
 //!
 //! Each module uses only the ones above it in this list (`tests/tidy.rs` checks it):
 //!
-//! | module | what it holds |
+//! | module | its one noun |
 //! |---|---|
 //! | [`error`] | the one error: kind, what failed, cause, what to do next |
-//! | [`name`] | checked values: hash, branch, tag, user, wiki page, path in a tree |
+//! | [`name`] | a checked value: hash, branch, tag, user, page, path, password, amount, span |
 //! | [`engine`] | the boundary to Fossil's C; all `unsafe` |
-//! | [`repo`] | repositories, checkouts, check-ins, merges, bundles, sync, wiki, forum, tags, users: the safe library |
-//! | [`run`] | a run's workspace: tests, evidence, what is saved and sent |
+//! | [`process`] | a child process, held for its whole life |
+//! | [`format`] | bytes of Fossil's world: artifacts, deltas, packed rows, markup |
+//! | [`text`] | lines and matches |
+//! | [`tree`] | the files beneath a folder |
+//! | [`repo`] | a repository: its store of artifacts |
+//! | [`record`] | wiki pages, the forum, unversioned files, tags, logins, verdicts |
+//! | [`checkout`] | a working folder: its status, its check-ins, its merges |
+//! | [`bundle`] | a file of artifacts |
+//! | [`sync`] | Fossil's protocol over HTTP: remote, push, pull, clone |
+//! | [`testing`] | declared tests: their runs, logs and evidence |
+//! | [`work`] | an agent's workspace: branch, comment, save, journal |
 //! | [`tool`] | the catalogue: a declaration per tool, one dispatcher, one answer |
 //! | [`face`] | the catalogue over MCP and as commands |
+//!
+//! What a host works with stands at the top too: [`Repository`], [`Checkout`], [`CheckIn`], [`Bundle`], [`Remote`],
+//! [`Wiki`], [`Forum`], [`Unversioned`], [`Tags`], [`Users`], and the one [`Error`].
 
+pub mod bundle;
+pub mod checkout;
 pub mod engine;
 pub mod error;
 pub mod face;
+pub mod format;
 pub mod name;
+pub mod process;
+pub mod record;
 pub mod repo;
-pub mod run;
+pub mod sync;
+pub mod testing;
+pub mod text;
 pub mod tool;
+pub mod tree;
+pub mod work;
+
+#[cfg(test)]
+pub(crate) mod plain_fossil;
+
+pub use bundle::Bundle;
+pub use checkout::{CheckIn, Checkout};
+pub use error::Error;
+pub use record::{Forum, Tags, Unversioned, Users, Wiki};
+pub use repo::{NewRepository, Repository};
+pub use sync::Remote;
 
 /// The examples of the README, which are compiled as tests.
 #[cfg(doctest)]

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use ocx::error::{Error, Result};
 use ocx::face::cli::{self, Ended, Listen, Other, Terminal};
 use ocx::face::{demo, mcp};
-use ocx::repo::{Connection, Reach};
-use ocx::run::leash;
+use ocx::process::leash;
+use ocx::sync::{Connection, Reach};
 use ocx::tool::Session;
 use tokio::signal::unix::{SignalKind, signal};
 

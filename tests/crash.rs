@@ -12,9 +12,11 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use ocx::checkout::{Checkout, How};
 use ocx::error::Kind;
 use ocx::name::Hash;
-use ocx::repo::{Checkout, How, Outcome, Repository};
+use ocx::repo::Repository;
+use ocx::sync::Outcome;
 use plain::{Fossil, Place, ann, changes, check_in, served};
 
 /// How often a child is killed.

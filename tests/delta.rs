@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use ocx::checkout::Checkout;
+use ocx::format::artifact::FileKind;
 use ocx::name::Hash;
-use ocx::repo::artifact::FileKind;
-use ocx::repo::{Checkout, Repository};
+use ocx::repo::Repository;
 use plain::{Fossil, Place, changes, check_in, served};
 use proptest::prelude::*;
 

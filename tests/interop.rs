@@ -14,9 +14,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ocx::checkout::{CheckIn, Checkout, How};
 use ocx::error::Kind;
 use ocx::name::User;
-use ocx::repo::{CheckIn, Checkout, How, NewRepository, Outcome, Remote, Repository};
+use ocx::repo::{NewRepository, Repository};
+use ocx::sync::{Outcome, Remote};
 use plain::{Fossil, Place, Server, ann, changes, check_in, remote, served};
 
 /// A clone by OCX of what `server` serves, open in a folder of its own.

@@ -11,14 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ocx::{
-    error::{Kind, Result},
-    name::{Hash, TreePath},
-    run::{
-        Ask, Declared, Ground, How, Jobs, Leash, Outcome, Progress, Snapshot, TestReport, Which, evidence,
-        log,
-    },
-};
+use ocx::error::{Kind, Result};
+use ocx::name::{Hash, TreePath};
+use ocx::process::{Leash, Outcome};
+use ocx::testing::{Ask, Declared, Ground, How, Jobs, Progress, Snapshot, TestReport, Which, evidence, log};
 use rusqlite::Connection;
 use tokio_util::sync::CancellationToken;
 

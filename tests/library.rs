@@ -5,8 +5,10 @@ mod plain;
 
 use std::fs;
 
+use ocx::checkout::{CheckIn, Checkout, How};
 use ocx::error::Kind;
-use ocx::repo::{CheckIn, Checkout, How, Remote, Repository};
+use ocx::repo::Repository;
+use ocx::sync::Remote;
 use plain::Place;
 
 #[test]

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ocx::checkout::{Checkout, Happened, How, MergeHow, Updated};
 use ocx::error::Kind;
-use ocx::repo::{Checkout, Happened, How, MergeHow, Updated};
 use plain::{Fossil, Place, ann, changes, check_in};
 use proptest::prelude::*;
 
@@ -305,7 +305,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     assert_eq!(everything(checkout.root()), files);
     checkout.merge("side", MergeHow::Whole).unwrap();
     assert_eq!(refused("side", MergeHow::Whole), Kind::Unchanged);
-    let tags = ocx::repo::Tags::of(&two.place.repository);
+    let tags = ocx::record::Tags::of(&two.place.repository);
     tags.close(&ocx::name::Branch::parse("trunk").unwrap(), &ann()).unwrap();
     assert_eq!(refused("side", MergeHow::Whole), Kind::Closed);
 }

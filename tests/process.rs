@@ -9,10 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ocx::run::{
-    Command, Ended, Leash, Outcome,
-    command::{Mark, Started},
-};
+use ocx::process::command::{Mark, Started};
+use ocx::process::{Command, Ended, Leash, Outcome};
 
 const LIMIT: Duration = Duration::from_secs(20);
 

@@ -8,8 +8,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use ocx::checkout::Checkout;
 use ocx::error::Kind;
-use ocx::repo::Checkout;
 use plain::{Fossil, Place, changes};
 use proptest::prelude::*;
 

@@ -8,8 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ocx::repo::{Remote, Repository};
-use ocx::run::Leash;
+use ocx::process::Leash;
+use ocx::repo::Repository;
+use ocx::sync::Remote;
 use ocx::tool::{Session, Watch};
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ mod fixture;
 
 use std::os::unix::fs::symlink;
 
-use ocx::run::Leash;
+use ocx::process::Leash;
 use ocx::tool::{Input, Session, Watch, catalogue};
 use serde_json::{Value, json};
 

@@ -9,9 +9,9 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ocx::checkout::{CheckIn, Checkout, How};
 use ocx::error::Kind;
 use ocx::name::User;
-use ocx::repo::{CheckIn, Checkout, How};
 use plain::{Fossil, Place, ann, changes, check_in};
 
 /// A place whose first check-in holds `a.txt` with `one`.

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use ocx::bundle::Selection;
+use ocx::checkout::{CheckIn, Checkout};
 use ocx::name::{Hash, User};
-use ocx::repo::bundle::Selection;
-use ocx::repo::{CheckIn, Checkout, NewRepository, Repository};
+use ocx::repo::{NewRepository, Repository};
 
 use super::programs::{GIT, USER};
 use super::{Result, corpus};
@@ -89,7 +90,7 @@ impl History {
         let db = rusqlite::Connection::open(&start)?;
         db.execute("UPDATE config SET value=?1 WHERE name='project-code'", [code])?;
         drop(db);
-        receiver.import_bundle(&ocx::repo::Bundle::open(&file)?, &ocx::repo::bundle::Import::by(user))?;
+        receiver.import_bundle(&ocx::bundle::Bundle::open(&file)?, &ocx::bundle::Import::by(user))?;
         ocx::engine::close_all();
         Ok(Self { whole, start, first, last, git: None })
     }

@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 
 use common::programs::USER;
 use common::{Options, Result, corpus};
+use ocx::checkout::{CheckIn, Checkout};
 use ocx::name::User;
-use ocx::repo::{CheckIn, Checkout, NewRepository, Repository};
+use ocx::repo::{NewRepository, Repository};
 
 /// Fossil's source tree, where the build script put it.
 const SOURCE: &str = concat!(env!("OUT_DIR"), "/fossil");

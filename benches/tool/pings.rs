@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ocx::name::{UnversionedName, User};
-use ocx::repo::{Repository, Unversioned};
+use ocx::record::Unversioned;
+use ocx::repo::Repository;
 use serde_json::{Value, json};
 
 use super::Place;

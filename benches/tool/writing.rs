@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use ocx::bundle::Bundle;
+use ocx::bundle::Selection;
+use ocx::checkout::{CheckIn, Checkout};
 use ocx::name::{Branch, Hash, User};
-use ocx::repo::bundle::Selection;
-use ocx::repo::{Bundle, CheckIn, Checkout, Repository};
+use ocx::repo::Repository;
 use serde_json::{Value, json};
 
 use super::Place;

@@ -9,8 +9,10 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
+use super::bindings as c;
+use super::failure::error_of;
 use super::session::{self, Ended, Session, c_string};
-use super::{bindings as c, failure::error_of, thread::call};
+use super::thread::call;
 use crate::error::{Error, Kind, Result};
 
 /// A write transaction under way, on the engine thread.

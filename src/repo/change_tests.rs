@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use crate::engine::{Change, change};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, User};
-use crate::repo::plain_fossil::PlainFossil;
+use crate::plain_fossil::PlainFossil;
 use crate::repo::{NewRepository, Repository};
 
 struct Place {
@@ -56,7 +56,7 @@ fn note(db: &Connection) -> Result<usize> {
 
 fn page(text: &str) -> (Vec<u8>, String) {
     let mut page = format!("D 2026-11-30T10:00:00\nL Notes\nU ann\nW {}\n{text}\n", text.len()).into_bytes();
-    let sum = crate::repo::artifact::tests::z_card(&page);
+    let sum = crate::format::artifact::tests::z_card(&page);
     page.extend(sum.bytes());
     let hash = Hash::of(&page).to_string();
     (page, hash)
@@ -219,7 +219,7 @@ fn content_that_sql_stores_is_linked_in_by_fossil() {
     place
         .change(move |c| {
             let receipt = c.receipt()?;
-            let packed = crate::repo::packed::pack(&text)?;
+            let packed = crate::format::packed::pack(&text)?;
             let sql = "INSERT INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)";
             let size = i64::try_from(text.len()).unwrap_or(0);
             c.connection().execute(sql, (receipt, size, hash.as_str(), packed))?;

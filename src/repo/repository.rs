@@ -118,7 +118,7 @@ impl Repository {
     }
 
     /// A connection that may write, for tables that Fossil does not guard.
-    pub(super) fn writer(&self) -> Result<Connection> {
+    pub(crate) fn writer(&self) -> Result<Connection> {
         writer(self.path())
     }
 }

@@ -20,7 +20,7 @@ use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row};
 
 pub use check_in::{CheckInInfo, Receipt};
-pub(in crate::repo) use content::expand;
+pub(crate) use content::expand;
 pub use content::{FileEntry, Files, MAX_CONTENT};
 pub use user::{Capabilities, UserInfo};
 
@@ -162,13 +162,13 @@ impl Store {
     }
 
     /// Whether a setting of this repository is on.
-    pub(in crate::repo) fn is_on(&self, name: &str) -> Result<bool> {
+    pub(crate) fn is_on(&self, name: &str) -> Result<bool> {
         let value = self.setting(name)?.unwrap_or_default();
         Ok(matches!(value.trim().to_ascii_lowercase().as_str(), "1" | "on" | "yes" | "true"))
     }
 
     /// Whether the hash policy names new content by SHA1.
-    pub(in crate::repo) fn names_by_sha1(&self) -> Result<bool> {
+    pub(crate) fn names_by_sha1(&self) -> Result<bool> {
         if let Some(policy) = self.setting("hash-policy")? {
             // `sha1`, and `auto`, which is that until the first SHA3 name.
             return Ok(matches!(policy.as_str(), "0" | "1"));
@@ -179,7 +179,7 @@ impl Store {
     }
 
     /// Reads, on a new connection when the old one would have to roll back what a crashed process left.
-    pub(in crate::repo) fn ask<T>(&self, read: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+    pub(crate) fn ask<T>(&self, read: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut db = self.db();
         let answer = match read(&db) {
             Err(e) if needs_writing(&e) => connect(&self.path).and_then(|new| {
@@ -195,14 +195,14 @@ impl Store {
 /// Opens a connection that cannot write. A write-ahead log or a hot journal may need a connection that
 /// could: then one that may, with writing switched off.
 /// By what a file is told from another of the same name: its device and its number there.
-pub(super) type FileId = (u64, u64);
+pub(crate) type FileId = (u64, u64);
 
 /// The file that stands at `path` now, if one does.
-pub(super) fn file_id(path: &Path) -> Option<FileId> {
+pub(crate) fn file_id(path: &Path) -> Option<FileId> {
     std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
-pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let base = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
     let open = |mode| {
         let db = Connection::open_with_flags(path, base | mode)?;
@@ -256,11 +256,11 @@ fn cannot_read(path: &Path, e: rusqlite::Error) -> Error {
 }
 
 /// A column as text, whatever type it was stored with; bytes that are not UTF-8 are replaced.
-pub(in crate::repo) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(optional_text(row, column)?.unwrap_or_default())
 }
 
-pub(in crate::repo) fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+pub(crate) fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => None,
         ValueRef::Integer(number) => Some(number.to_string()),
@@ -270,13 +270,13 @@ pub(in crate::repo) fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::
 }
 
 /// A column with an artifact's hash.
-pub(in crate::repo) fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Hash> {
+pub(crate) fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Hash> {
     Hash::parse(&text(row, column)?)
         .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(e)))
 }
 
 /// A column with an artifact's hash, or with nothing.
-pub(in crate::repo) fn optional_hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Hash>> {
+pub(crate) fn optional_hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Hash>> {
     if row.get_ref(column)? == ValueRef::Null { Ok(None) } else { hash(row, column).map(Some) }
 }
 

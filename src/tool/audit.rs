@@ -11,7 +11,8 @@ use super::plan::{Permit, Plan};
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-use crate::repo::{Audits, SyncOptions, Verdict};
+use crate::record::{Audits, Verdict};
+use crate::sync::SyncOptions;
 
 /// The tool.
 pub struct Audit;

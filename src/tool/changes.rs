@@ -7,10 +7,10 @@ use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDi
 use serde_json::{Value, json};
 
 use crate::error::Result;
+use crate::format::artifact::FileKind;
 use crate::name::{Hash, TreePath};
-use crate::repo::artifact::FileKind;
 use crate::repo::store::{FileEntry, Files, Store};
-use crate::repo::text;
+use crate::text;
 
 /// The largest file whose lines are compared, in bytes.
 const FILE_BYTES_MAX: usize = 4 << 20;

@@ -10,7 +10,7 @@ use super::input::Input;
 use super::plan::Permit;
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
-use crate::run::{Comment, Ready, Saving, Untested, Way, settings_changed};
+use crate::work::{Comment, Ready, Saving, Untested, Way, settings_changed};
 
 /// How many names of each list are shown.
 const NAMES_MAX: usize = 40;

@@ -11,10 +11,10 @@ use super::input::Input;
 use super::parcel::{Form, Parcel};
 use super::plan::{Permit, Plan};
 use super::session::Call;
+use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash};
-use crate::repo::bundle::Selection;
-use crate::run::{Comment, Saving, Way};
+use crate::work::{Comment, Saving, Way};
 
 /// The tool.
 pub struct CommitAndSync;

@@ -15,8 +15,8 @@ use super::plan::Plan;
 use super::session::Call;
 use crate::error::{Kind, Result};
 use crate::name::{Branch, Hash};
-use crate::repo::{Limits, Remote};
-use crate::run::{Comment, working_branch};
+use crate::sync::{Limits, Remote};
+use crate::work::{Comment, working_branch};
 
 /// What asking whether the URL can be read may cost.
 const ASKING: Limits = Limits {

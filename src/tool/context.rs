@@ -9,9 +9,10 @@ use super::input::Input;
 use super::plan::Plan;
 use super::session::{Call, entries, shortened};
 use super::{facts, publication};
+use crate::checkout::Status;
 use crate::error::{Error, Result};
-use crate::repo::Status;
-use crate::run::{DECLARED_FILE, Standing};
+use crate::testing::DECLARED_FILE;
+use crate::work::Standing;
 
 /// How many entries of each list are shown.
 const ENTRIES_MAX: usize = 30;
@@ -49,7 +50,7 @@ impl Tool for Context {
             "parent".into(),
             json!({
                 "checkin": parent.hash, "branch": parent.branch, "time": parent.time,
-                "comment": crate::repo::text::cut(&parent.comment, 600),
+                "comment": crate::text::cut(&parent.comment, 600),
             }),
         );
         result.insert("top".into(), json!(shortened(entries(status.files.keys(), None))));

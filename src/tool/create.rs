@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
-use crate::run::{Amount, Span};
+use crate::name::{Amount, Span};
 
 /// The most logins that an agent hears, and events that wake it.
 const LIST_MAX: usize = 20;

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::run::{Amount, Span};
+use crate::name::{Amount, Span};
 
 /// The field that every tool takes besides its own.
 pub const DRY_RUN: Field = Field {

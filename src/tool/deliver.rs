@@ -8,7 +8,7 @@ use super::plan::Permit;
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-use crate::repo::{SyncOptions, Synced};
+use crate::sync::{SyncOptions, Synced};
 
 /// What was written, and how to say it.
 pub(super) struct Written<'a> {

@@ -126,12 +126,14 @@ fn checked(stop: Stop) -> Stop {
 mod tests {
     use serde_json::json;
 
-    use super::super::declare::{Capability, Declaration, Hints};
-    use super::super::plan::Plan;
     use super::*;
+    use crate::checkout::Checkout;
     use crate::name::User;
-    use crate::repo::{Checkout, NewRepository, Repository, Users};
-    use crate::run::Leash;
+    use crate::process::Leash;
+    use crate::record::Users;
+    use crate::repo::{NewRepository, Repository};
+    use crate::tool::declare::{Capability, Declaration, Hints};
+    use crate::tool::plan::Plan;
 
     /// A tool that acts on the caller's files and takes what a save takes.
     struct Elsewhere;

@@ -11,10 +11,10 @@ use super::read::{FILE_BYTES_MAX, as_text};
 use super::replacement;
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
+use crate::format::artifact::looks_like_artifact;
 use crate::name::{Hash, TreePath};
-use crate::repo::artifact::looks_like_artifact;
-use crate::repo::text::{Replaced, replace_once};
-use crate::run::{DECLARED_FILE, Declared};
+use crate::testing::{DECLARED_FILE, Declared};
+use crate::text::{Replaced, replace_once};
 
 /// The tool.
 pub struct Edit;

@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::session::Call;
 use crate::error::{Error, Kind};
 use crate::name::TreePath;
-use crate::repo::tree::Hit;
+use crate::tree::Hit;
 
 /// The most lines of one answer.
 const LINES_MAX: usize = 50;

@@ -254,8 +254,8 @@ fn signature(tool: &Declaration) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::super::declare::{Capability, Hints, PATH};
     use super::*;
+    use crate::tool::declare::{Capability, Hints, PATH};
 
     const TOOL: Declaration = Declaration {
         name: "ocx_sample",

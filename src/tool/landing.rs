@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::session::Call;
+use crate::bundle::Bundle;
+use crate::bundle::{BundledCheckIn, Contents, Import, Imported};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash};
-use crate::repo::bundle::{BundledCheckIn, Contents, Import, Imported};
+use crate::repo::Store;
 use crate::repo::store::CheckInInfo;
-use crate::repo::{Bundle, Store};
-use crate::run::Comment;
+use crate::work::Comment;
 
 /// How many landed check-ins are listed.
 const LANDED_MAX: usize = 50;

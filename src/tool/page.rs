@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Kind, Result};
-use crate::repo::text;
+use crate::text;
 
 /// The most lines of one page.
 pub const LINES_MAX: usize = 200;

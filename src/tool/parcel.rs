@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::encoded::encoded;
+use crate::bundle::Bundle;
+use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-use crate::repo::bundle::Selection;
-use crate::repo::{Bundle, Repository};
+use crate::repo::Repository;
 
 /// The most bytes of a bundle that a call takes, as base64: those of 9,437,184 bytes.
 pub(super) const GIVEN_TEXT_MAX: usize = 12 << 20;

@@ -10,8 +10,10 @@ use super::input::Input;
 use super::plan::{Permit, Plan};
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
+use crate::format::Markup;
 use crate::name::Hash;
-use crate::repo::{Forum, Markup, Post as ForumPost, SyncOptions};
+use crate::record::{Forum, Post as ForumPost};
+use crate::sync::SyncOptions;
 
 /// The tool.
 pub struct Post;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
-use crate::repo::{Cancel, Limits, Remote};
+use crate::sync::{Cancel, Limits, Remote};
 
 /// The longest that the question may take, so that `ocx_status` stays quick.
 const ASK_MAX: Duration = Duration::from_secs(5);

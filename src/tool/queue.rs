@@ -11,8 +11,10 @@ use super::plan::Plan;
 use super::session::Call;
 use crate::error::Result;
 use crate::name::Hash;
-use crate::repo::{Audits, Forum, Remote, text};
-use crate::run::DECLARED_FILE;
+use crate::record::{Audits, Forum};
+use crate::sync::Remote;
+use crate::testing::DECLARED_FILE;
+use crate::text;
 
 /// The most check-ins, and posts, of one answer.
 const ENTRIES_MAX: usize = 10;

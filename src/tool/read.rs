@@ -12,7 +12,8 @@ use super::session::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
-use crate::repo::{Tags, text};
+use crate::record::Tags;
+use crate::text;
 
 /// The largest file that is read as text, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 64 << 20;

@@ -7,7 +7,7 @@ use super::declare::FieldKind;
 use super::input::Input;
 use super::page::{LINES_MAX, Page};
 use crate::error::{Error, Kind, Result};
-use crate::repo::text::{Replaced, as_text, meant, replace_once};
+use crate::text::{Replaced, as_text, meant, replace_once};
 
 /// `old` and `new`: text, which may be empty.
 pub(super) const TEXT: FieldKind = FieldKind::Text { bytes_max: 1 << 20, empty: true };

@@ -11,8 +11,8 @@ use super::input::Input;
 use super::plan::{Permit, Plan};
 use super::session::Call;
 use crate::name::Hash;
-use crate::repo::SyncOptions;
-use crate::run::{Comment, Saving, Way};
+use crate::sync::SyncOptions;
+use crate::work::{Comment, Saving, Way};
 
 /// The tool.
 pub struct Save;

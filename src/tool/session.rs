@@ -13,13 +13,14 @@ use super::input::Input;
 use super::meant;
 use super::read::{FILE_BYTES_MAX, not_there};
 use super::watch::Watch;
+use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::Password;
 use crate::name::{Hash, TreePath, User};
-use crate::repo::Checkout;
+use crate::process::Leash;
 use crate::repo::store::{Files, Store};
-use crate::repo::tree::{Found, Search, Tree};
-use crate::run::{Leash, Run};
+use crate::tree::{Found, Search, Tree};
+use crate::work::Run;
 
 /// Where calls act: the checkout that holds a folder. Clones share it.
 #[derive(Clone)]

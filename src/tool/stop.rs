@@ -10,8 +10,8 @@ use super::plan::Plan;
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-use crate::repo::{Forum, Post};
-use crate::run::Record;
+use crate::record::Record;
+use crate::record::{Forum, Post};
 
 /// The tool.
 pub struct Stop;

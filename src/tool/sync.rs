@@ -14,10 +14,11 @@ use super::page::counted;
 use super::parcel::{Form, GIVEN_TEXT_MAX, Parcel};
 use super::plan::{Permit, Plan};
 use super::session::Call;
+use crate::bundle::Bundle;
+use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash};
-use crate::repo::bundle::Selection;
-use crate::repo::{Bundle, Outcome, SyncOptions};
+use crate::sync::{Outcome, SyncOptions};
 
 /// The tool.
 pub struct Sync;

@@ -11,7 +11,8 @@ use super::plan::Plan;
 use super::session::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
-use crate::run::{Ask, DECLARED_FILE, Declared, Outcome, Progress, TestReport, TestResult, Which};
+use crate::process::Outcome;
+use crate::testing::{Ask, DECLARED_FILE, Declared, Progress, TestReport, TestResult, Which};
 
 /// The tool.
 pub struct Test;

@@ -13,7 +13,7 @@ use super::session::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::UnversionedName;
-use crate::repo::Unversioned;
+use crate::record::Unversioned;
 
 /// How many bytes an answer gives that is not asked for more: as base64 they stay within 10 KB.
 const BYTES_USUAL: u64 = 6_000;

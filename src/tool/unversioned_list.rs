@@ -9,7 +9,7 @@ use super::input::Input;
 use super::plan::Plan;
 use super::session::Call;
 use crate::error::Result;
-use crate::repo::{UNVERSIONED_MAX, Unversioned};
+use crate::record::{UNVERSIONED_MAX, Unversioned};
 
 /// How many files one answer shows.
 const FILES_MAX: usize = 50;

@@ -13,7 +13,8 @@ use super::plan::{Permit, Plan};
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, UnversionedName};
-use crate::repo::{SyncOptions, Unversioned, UnversionedFile};
+use crate::record::{Unversioned, UnversionedFile};
+use crate::sync::SyncOptions;
 
 /// The most bytes of `content`, as base64: those of 786,432 bytes.
 const CONTENT_BYTES_MAX: usize = 1 << 20;

@@ -13,9 +13,11 @@ use super::replacement;
 use super::session::Call;
 use super::wiki_read::{PAGE, VERSION, as_text, not_there};
 use crate::error::{Error, Kind, Result};
+use crate::format::Markup;
 use crate::name::{Hash, PageName};
-use crate::repo::text::{Replaced, replace_once};
-use crate::repo::{Markup, SyncOptions, Wiki, WikiContent, WikiText, WikiVersion};
+use crate::record::{Wiki, WikiContent, WikiText, WikiVersion};
+use crate::sync::SyncOptions;
+use crate::text::{Replaced, replace_once};
 
 /// The tool.
 pub struct WikiEdit;

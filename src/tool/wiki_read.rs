@@ -12,7 +12,8 @@ use super::session::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, PageName};
-use crate::repo::{Wiki, WikiVersion, text};
+use crate::record::{Wiki, WikiVersion};
+use crate::text;
 
 /// How many pages a list shows.
 const PAGES_MAX: usize = 100;

@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use ocx::bundle::Bundle;
+use ocx::bundle::Selection;
 use ocx::error::Kind;
+use ocx::format::packed::pack;
 use ocx::name::{Branch, Hash};
-use ocx::repo::Bundle;
-use ocx::repo::bundle::Selection;
-use ocx::repo::packed::pack;
 use rusqlite::Connection;
 
 use super::place::{OCX, Place, assert_whole, count, derived, forge, said, text};

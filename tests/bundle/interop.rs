@@ -1,8 +1,8 @@
 //! Both ways between OCX and plain Fossil.
 
+use ocx::bundle::Bundle;
+use ocx::bundle::{Import, Selection};
 use ocx::name::Branch;
-use ocx::repo::Bundle;
-use ocx::repo::bundle::{Import, Selection};
 
 use super::place::{OCX, Place, assert_whole, count, derived, lines, said};
 

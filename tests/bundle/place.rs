@@ -7,10 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ocx::bundle::Bundle;
+use ocx::bundle::{Import, Imported, Selection};
+use ocx::checkout::{CheckIn, CheckedIn, Checkout};
+use ocx::format::packed::pack;
 use ocx::name::{Branch, Hash, User};
-use ocx::repo::bundle::{Import, Imported, Selection};
-use ocx::repo::packed::pack;
-use ocx::repo::{Bundle, CheckIn, CheckedIn, Checkout, NewRepository, Repository};
+use ocx::repo::{NewRepository, Repository};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 

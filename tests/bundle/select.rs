@@ -1,9 +1,9 @@
 //! What goes into a bundle, and the commands.
 
+use ocx::bundle::Bundle;
+use ocx::bundle::Selection;
 use ocx::error::Kind;
 use ocx::name::{Branch, Hash};
-use ocx::repo::Bundle;
-use ocx::repo::bundle::Selection;
 use rusqlite::Connection;
 use serde_json::Value;
 

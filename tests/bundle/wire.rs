@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use ocx::bundle::Bundle;
 use ocx::error::Kind;
-use ocx::repo::Bundle;
 
 use super::place::{Place, derived};
 

@@ -5,11 +5,11 @@
 use std::fs;
 use std::path::Path;
 
+use ocx::bundle::Bundle;
+use ocx::bundle::{Import, Selection};
 use ocx::error::{Error, Kind};
+use ocx::format::packed::pack;
 use ocx::name::{Branch, Hash};
-use ocx::repo::Bundle;
-use ocx::repo::bundle::{Import, Selection};
-use ocx::repo::packed::pack;
 use rusqlite::Connection;
 
 use super::place::{Place, add, ann, artifact, count, forge};

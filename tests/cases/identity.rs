@@ -4,8 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ocx::format::Markup;
 use ocx::name::User;
-use ocx::repo::{Forum, Markup, Repository};
+use ocx::record::Forum;
+use ocx::repo::Repository;
 use ocx::tool::catalogue::TOOLS;
 use serde_json::{Value, json};
 

@@ -6,11 +6,12 @@ use std::fs;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use ocx::bundle::Bundle;
+use ocx::bundle::Selection;
+use ocx::checkout::Checkout;
+use ocx::format::packed::pack;
 use ocx::name::Hash;
-use ocx::repo::bundle::Selection;
-use ocx::repo::packed::pack;
-use ocx::repo::{Bundle, Checkout};
-use ocx::run::Leash;
+use ocx::process::Leash;
 use ocx::tool::{Session, Watch};
 use rusqlite::Connection;
 use serde_json::{Value, json};

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use ocx::checkout::{CheckIn, Checkout};
 use ocx::engine::{self, Artifacts, SyncRequest, Transport};
 use ocx::error::Kind;
 use ocx::name::User;
-use ocx::repo::{CheckIn, Checkout};
 
 use super::place::{Place, ann, expect, fossil, save};
 

@@ -5,7 +5,7 @@ use std::fs;
 use md5::Md5;
 use ocx::engine::{self, Transport};
 use ocx::error::Kind;
-use ocx::repo::packed;
+use ocx::format::packed;
 use sha1::{Digest, Sha1};
 
 use super::endings::request;

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use ocx::checkout::{CheckIn, CheckedIn, Checkout};
 use ocx::engine;
 use ocx::error::{Error, Kind, Result};
 use ocx::name::{Branch, User};
-use ocx::repo::{CheckIn, CheckedIn, Checkout, NewRepository, Repository};
+use ocx::repo::{NewRepository, Repository};
 use rusqlite::Connection;
 
 /// Makes each content new.

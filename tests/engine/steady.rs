@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use ocx::engine;
 use ocx::error::Kind;
-use ocx::repo::{Remote, Repository};
+use ocx::repo::Repository;
+use ocx::sync::Remote;
 
 use super::alone;
 use super::endings::request;

@@ -7,10 +7,14 @@ use std::fs;
 use std::path::Path;
 
 use libsqlite3_sys as sqlite;
+use ocx::bundle::Bundle;
+use ocx::bundle::{Import, Selection};
+use ocx::checkout::Checkout;
 use ocx::error::Result;
+use ocx::format::Markup;
 use ocx::name::{Hash, PageName, UnversionedName};
-use ocx::repo::bundle::{Import, Selection};
-use ocx::repo::{Bundle, Checkout, Markup, Repository, Unversioned, Wiki, WikiText};
+use ocx::record::{Unversioned, Wiki, WikiText};
+use ocx::repo::Repository;
 
 use crate::disk::Loss;
 use crate::plain::{Place, ann, check_in};

@@ -15,9 +15,10 @@ use std::time::UNIX_EPOCH;
 
 use disk::{Image, Loss};
 use libsqlite3_sys as sqlite;
+use ocx::checkout::{Checkout, How};
 use ocx::error::{Kind, Result};
 use ocx::name::Hash;
-use ocx::repo::{Checkout, How, NewRepository, Repository};
+use ocx::repo::{NewRepository, Repository};
 use plain::{Fossil, Place, ann, changes, check_in};
 use vfs::{Fault, Op, Watch};
 
@@ -173,7 +174,7 @@ fn each_fails(journal: Journal, op: Op, code: i32) {
 }
 
 /// What the call said is so, and the same work can be done now.
-fn assert_sound_after(place: &Place, count: i64, made: &Result<ocx::repo::CheckedIn>) {
+fn assert_sound_after(place: &Place, count: i64, made: &Result<ocx::checkout::CheckedIn>) {
     let checkout = Checkout::at(place.checkout.root()).unwrap();
     match made {
         Ok(made) => {

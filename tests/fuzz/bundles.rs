@@ -4,9 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use ocx::bundle::Bundle;
+use ocx::bundle::{Import, Selection};
+use ocx::checkout::{CheckIn, Checkout};
+use ocx::format::packed;
 use ocx::name::{Hash, User};
-use ocx::repo::bundle::{Import, Selection};
-use ocx::repo::{Bundle, CheckIn, Checkout, NewRepository, Repository, packed};
+use ocx::repo::{NewRepository, Repository};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

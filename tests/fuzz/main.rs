@@ -13,8 +13,8 @@ use std::fs;
 use md5::{Digest, Md5};
 use mutate::mutated;
 use ocx::engine;
-use ocx::repo::artifact::{Manifest, looks_like_artifact};
-use ocx::repo::{delta, packed};
+use ocx::format::artifact::{Manifest, looks_like_artifact};
+use ocx::format::{delta, packed};
 use proptest::prelude::*;
 
 /// The most bytes that an input may expand to here.

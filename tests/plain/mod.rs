@@ -8,9 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use ocx::checkout::{CheckIn, CheckedIn, Checkout, How};
 use ocx::error::Result;
 use ocx::name::{Branch, User};
-use ocx::repo::{CheckIn, CheckedIn, Checkout, How, NewRepository, Remote, Repository};
+use ocx::repo::{NewRepository, Repository};
+use ocx::sync::Remote;
 use tempfile::TempDir;
 
 /// A plain Fossil.

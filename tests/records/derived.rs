@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use ocx::format::Markup;
 use ocx::name::{Branch, PageName, TagName, UnversionedName};
-use ocx::repo::{Forum, Markup, Tags, Unversioned, Wiki, WikiText};
+use ocx::record::{Forum, Tags, Unversioned, Wiki, WikiText};
 
 use crate::login;
 use crate::plain::{Place, ann};

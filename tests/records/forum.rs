@@ -1,6 +1,7 @@
 use ocx::error::Kind;
+use ocx::format::Markup;
 use ocx::name::{Hash, User};
-use ocx::repo::{Forum, Markup, Post};
+use ocx::record::{Forum, Post};
 use proptest::prelude::*;
 
 use crate::plain::{Fossil, Place, ann};

@@ -13,7 +13,7 @@ mod wiki;
 
 use ocx::name::Password;
 use ocx::name::User;
-use ocx::repo::Users;
+use ocx::record::Users;
 use plain::{Place, ann};
 
 /// A login of the repository with these capabilities.

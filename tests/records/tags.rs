@@ -1,6 +1,7 @@
+use ocx::checkout::Checkout;
 use ocx::error::Kind;
 use ocx::name::{Branch, Hash, TagName};
-use ocx::repo::{Checkout, Tags};
+use ocx::record::Tags;
 
 use crate::login;
 use crate::plain::{Fossil, Place, ann, check_in};

@@ -1,6 +1,6 @@
 use ocx::error::Kind;
 use ocx::name::UnversionedName;
-use ocx::repo::{UNVERSIONED_MAX, Unversioned};
+use ocx::record::{UNVERSIONED_MAX, Unversioned};
 
 use crate::lines;
 use crate::plain::{Fossil, Place, ann};

@@ -1,7 +1,8 @@
 use ocx::error::Kind;
 use ocx::name::Password;
 use ocx::name::User;
-use ocx::repo::{Repository, Users};
+use ocx::record::Users;
+use ocx::repo::Repository;
 
 use crate::login;
 use crate::plain::{Fossil, Place, Server, ann, remote};

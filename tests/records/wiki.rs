@@ -1,8 +1,9 @@
 use std::fs;
 
 use ocx::error::Kind;
+use ocx::format::Markup;
 use ocx::name::{Hash, PageName};
-use ocx::repo::{Markup, Wiki, WikiText};
+use ocx::record::{Wiki, WikiText};
 use proptest::prelude::*;
 
 use crate::plain::{Fossil, Place, ann};

@@ -1,7 +1,9 @@
 //! Push, pull, sync and clone in both directions with both Fossils.
 
+use ocx::checkout::CheckIn;
 use ocx::error::Kind;
-use ocx::repo::{CheckIn, Outcome, Repository, SyncOptions};
+use ocx::repo::Repository;
+use ocx::sync::{Outcome, SyncOptions};
 
 use super::plain::{Fossil, ann, served};
 use super::{assert_derived, cloned};

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ocx::error::{Error, Kind};
-use ocx::repo::{Connection, Limits, Outcome, Reach, Remote, Repository, SyncOptions};
+use ocx::repo::Repository;
+use ocx::sync::{Connection, Limits, Outcome, Reach, Remote, SyncOptions};
 
 use super::cloned;
 use super::front::{Front, ask, request};
@@ -156,7 +157,7 @@ fn a_server_that_always_wants_one_more_round_is_left() {
         }
     });
     let start = Instant::now();
-    let cancel = ocx::repo::Cancel::new();
+    let cancel = ocx::sync::Cancel::new();
     let stop = cancel.clone();
     let ended = thread::scope(|scope| {
         scope.spawn(move || {

@@ -15,7 +15,8 @@ mod unversioned;
 
 use std::path::Path;
 
-use ocx::repo::{Remote, Repository};
+use ocx::repo::Repository;
+use ocx::sync::Remote;
 use plain::{Fossil, Place, ann};
 
 /// A clone by OCX of what `server` serves, open in a folder of its own.

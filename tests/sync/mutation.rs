@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ocx::error::Kind;
-use ocx::repo::{Connection, Limits, Reach, Repository, SyncOptions, packed};
+use ocx::format::packed;
+use ocx::repo::Repository;
+use ocx::sync::{Connection, Limits, Reach, SyncOptions};
 
 use super::cloned;
 use super::front::{Front, ask, request};

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ocx::error::Kind;
-use ocx::repo::{Cancel, Outcome, Repository, SyncOptions};
+use ocx::repo::Repository;
+use ocx::sync::{Cancel, Outcome, SyncOptions};
 
 use super::cloned;
 use super::front::{Front, ask, request};

@@ -3,7 +3,8 @@
 use std::fs;
 
 use ocx::error::Kind;
-use ocx::repo::{Connection, Outcome, Reach, Remote, Repository};
+use ocx::repo::Repository;
+use ocx::sync::{Connection, Outcome, Reach, Remote};
 
 use super::front::{Authority, Front};
 use super::plain::{Fossil, ann, remote, served};

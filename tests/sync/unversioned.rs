@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use ocx::error::Kind;
-use ocx::repo::{Repository, SyncOptions};
+use ocx::repo::Repository;
+use ocx::sync::SyncOptions;
 
 use super::cloned;
 use super::front::{Front, request};

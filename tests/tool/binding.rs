@@ -1,6 +1,6 @@
 //! What a local checkout and a remote endpoint say of themselves, in each situation of the caller.
 
-use ocx::run::Leash;
+use ocx::process::Leash;
 use ocx::tool::catalogue::TOOLS;
 use ocx::tool::{Binding, Session, Watch, call};
 use serde_json::{Value, json};

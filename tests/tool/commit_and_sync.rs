@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ocx::repo::Bundle;
-use ocx::run::Leash;
+use ocx::bundle::Bundle;
+use ocx::process::Leash;
 use ocx::tool::{Binding, Session, Watch};
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::fixture::served::Served;
 use crate::fixture::{Fixture, OCX, four};
 use crate::sync::Mine;
 
-fn contents(result: &Value) -> ocx::repo::bundle::Contents {
+fn contents(result: &Value) -> ocx::bundle::Contents {
     let bytes = STANDARD.decode(result["bundle"].as_str().expect("base64")).expect("base64");
     assert_eq!(result["size"], bytes.len());
     let bundle = Bundle::from_bytes(&bytes).expect("a bundle");

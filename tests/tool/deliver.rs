@@ -1,7 +1,9 @@
 //! What the writing tools send: to a real server, again after a failure, and never twice.
 
+use ocx::format::Markup;
 use ocx::name::User;
-use ocx::repo::{Forum, Markup, Repository};
+use ocx::record::Forum;
+use ocx::repo::Repository;
 use serde_json::{Value, json};
 
 use crate::fixture::served::Served;

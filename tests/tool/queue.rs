@@ -1,7 +1,9 @@
 //! `ocx_queue`.
 
+use ocx::format::Markup;
 use ocx::name::User;
-use ocx::repo::{Forum, Markup, Repository};
+use ocx::record::Forum;
+use ocx::repo::Repository;
 use serde_json::json;
 
 use crate::fixture::{Fixture, four};

@@ -100,8 +100,8 @@ fn x04_a_check_in_that_nobody_lived_to_note_is_found_and_not_made_again() {
     let parent = tip(&f, "trunk");
     let comment = "t\nIntent: why\nExpression: where\nDemonstrates: unit";
     let state = rusqlite::Connection::open(f.path(".fslckout")).expect("the checkout's database");
-    ocx::run::Journal::new(&state)
-        .begin(&ocx::run::Begun {
+    ocx::work::Journal::new(&state)
+        .begin(&ocx::work::Begun {
             parent: ocx::name::Hash::parse(&parent).expect("a hash"),
             branch: branch.clone(),
             user: ocx::name::User::parse("alice").expect("a user"),

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ocx::run::Leash;
+use ocx::process::Leash;
 use ocx::tool::{Session, Watch};
 use serde_json::{Value, json};
 

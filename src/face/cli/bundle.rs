@@ -9,10 +9,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::Terminal;
+use crate::bundle::Bundle;
+use crate::bundle::{Contents, Exported, Import, Imported, Progress, Selection};
+use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, User, shown};
-use crate::repo::bundle::{Contents, Exported, Import, Imported, Progress, Selection};
-use crate::repo::{Bundle, Checkout, Repository};
+use crate::repo::Repository;
 
 /// Artifacts from which on it is worth showing how far the work is.
 const LONG_WORK: u64 = 500;

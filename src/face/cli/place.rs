@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 
 use super::{Terminal, sync};
+use crate::checkout::{Checkout, MergeHow, Updated};
 use crate::error::{Error, Kind, Result};
 use crate::name::{User, shown};
-use crate::repo::{Checkout, MergeHow, NewRepository, Remote, Repository, SyncOptions, Updated};
-use crate::run::set_objective;
+use crate::repo::{NewRepository, Repository};
+use crate::sync::{Remote, SyncOptions};
+use crate::work::set_objective;
 
 /// Runs the command, if it is one of these, and gives the words that say what was made.
 pub fn run(

@@ -7,9 +7,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 
 use super::Terminal;
+use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::Password;
-use crate::repo::{Checkout, Connection, Outcome, Reach, Remote, Repository, SyncOptions, Synced};
+use crate::repo::Repository;
+use crate::sync::{Connection, Outcome, Reach, Remote, SyncOptions, Synced};
 
 /// The two commands.
 pub fn commands() -> [Command; 2] {

@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 
 use super::{Story, unexpected};
 use crate::error::{Error, Kind, Result};
-use crate::repo::text;
+use crate::text;
 
 /// The longest piece of a call or answer that is printed, in bytes.
 const SHOWN: usize = 150;

@@ -6,11 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::Story;
+use crate::checkout::{CheckIn, Checkout};
 use crate::engine;
 use crate::error::{Error, Kind, Result};
+use crate::format::artifact::Manifest;
 use crate::name::User;
-use crate::repo::artifact::Manifest;
-use crate::repo::{CheckIn, Checkout, NewRepository, Remote, Repository};
+use crate::repo::{NewRepository, Repository};
+use crate::sync::Remote;
 
 /// The agent's login.
 pub const AGENT: &str = "scout";

@@ -8,9 +8,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::{Store, cannot_read};
 use crate::error::{Error, Kind, Result};
+use crate::format::artifact::{FileCard, FileKind, Manifest};
+use crate::format::{delta, packed};
 use crate::name::{Hash, TreePath};
-use crate::repo::artifact::{FileCard, FileKind, Manifest};
-use crate::repo::{delta, packed};
 
 /// The most bytes that an artifact may have: SQLite and Fossil's C count in signed 32 bits.
 pub const MAX_CONTENT: usize = (1 << 31) - 1;
@@ -145,7 +145,7 @@ impl Store {
     }
 
     /// Keeps a check-in that was just made, so that it is not read back.
-    pub(in crate::repo) fn remember(&self, hash: &Hash, manifest: Manifest, files: Arc<Files>) {
+    pub(crate) fn remember(&self, hash: &Hash, manifest: Manifest, files: Arc<Files>) {
         *self.cache().of(hash) = Cached { manifest: Some(Arc::new(manifest)), files: Some(files) };
     }
 
@@ -182,7 +182,7 @@ impl Store {
 }
 
 /// The content of the row `rid`, unverified; nothing when a part of it is not here.
-pub(in crate::repo) fn expand(db: &Connection, rid: i64) -> Result<Option<Vec<u8>>> {
+pub(crate) fn expand(db: &Connection, rid: i64) -> Result<Option<Vec<u8>>> {
     let Some(mut chain) = chain(db, rid)? else { return Ok(None) };
     let Some(whole) = chain.pop() else { return Ok(None) };
     let mut content = stored(db, whole)?;

@@ -4,24 +4,24 @@ use std::collections::HashMap;
 
 use super::{Store, optional_text, text};
 use crate::error::Result;
+use crate::format::artifact::envelope::checksum;
+use crate::format::sync_cards::Unversioned;
 use crate::name::Hash;
-use crate::repo::artifact::envelope::checksum;
-use crate::repo::cards::Unversioned;
 
 impl Store {
     /// The row number of an artifact that is here with content.
-    pub(in crate::repo) fn rid(&self, hash: &Hash) -> Result<Option<i64>> {
+    pub(crate) fn rid(&self, hash: &Hash) -> Result<Option<i64>> {
         self.first("SELECT rid FROM blob WHERE uuid=?1 AND size>=0", [hash.as_str()], |row| row.get(0))
     }
 
-    pub(in crate::repo) fn hash_of_rid(&self, rid: i64) -> Result<Option<Hash>> {
+    pub(crate) fn hash_of_rid(&self, rid: i64) -> Result<Option<Hash>> {
         let hash = self.first("SELECT uuid FROM blob WHERE rid=?1", [rid], |row| text(row, 0))?;
         hash.map(|hash| Hash::parse(&hash)).transpose()
     }
 
     /// By what a checkout tells whether its row numbers are those of this file: Fossil's fingerprint of the
     /// reception `rcvid`, or of the last one.
-    pub(in crate::repo) fn fingerprint(&self, rcvid: Option<i64>) -> Result<Option<String>> {
+    pub(crate) fn fingerprint(&self, rcvid: Option<i64>) -> Result<Option<String>> {
         let sql = "SELECT rcvid, quote(uid)||datetime(mtime)||quote(nonce)||quote(ipaddr) FROM rcvfrom
                    WHERE ?1 IS NULL OR rcvid=?1 ORDER BY rcvid DESC LIMIT 1";
         let row = self.first(sql, [rcvid], |row| Ok((row.get::<_, i64>(0)?, text(row, 1)?)))?;
@@ -29,10 +29,7 @@ impl Store {
     }
 
     /// The row numbers that artifacts have or get when they are stored next, in this order, where nobody else writes.
-    pub(in crate::repo) fn next_rids<'a>(
-        &self,
-        hashes: impl Iterator<Item = &'a Hash>,
-    ) -> Result<HashMap<Hash, i64>> {
+    pub(crate) fn next_rids<'a>(&self, hashes: impl Iterator<Item = &'a Hash>) -> Result<HashMap<Hash, i64>> {
         let last = self.first("SELECT max(rid) FROM blob", [], |row| row.get::<_, Option<i64>>(0))?;
         let mut last = last.flatten().unwrap_or(0);
         let mut rids = HashMap::new();
@@ -50,7 +47,7 @@ impl Store {
     }
 
     /// The notes from `start` to before `end` that the repository keeps with receptions after that of number `seen`.
-    pub(in crate::repo) fn notes(&self, start: &str, end: &str, seen: i64) -> Result<Vec<String>> {
+    pub(crate) fn notes(&self, start: &str, end: &str, seen: i64) -> Result<Vec<String>> {
         // Found by their text, since there may be many receptions.
         let sql = "SELECT nonce FROM rcvfrom WHERE nonce>=?1 AND nonce<?2 AND +rcvid>?3 ORDER BY +rcvid";
         self.rows(sql, (start, end, seen), |row| text(row, 0))
@@ -65,7 +62,7 @@ impl Store {
     }
 
     /// The artifacts that were made here and not sent yet.
-    pub(in crate::repo) fn unsent(&self) -> Result<Vec<(i64, Hash)>> {
+    pub(crate) fn unsent(&self) -> Result<Vec<(i64, Hash)>> {
         let sql = "SELECT rid, uuid FROM unsent JOIN blob USING(rid)
                    WHERE rid NOT IN (SELECT rid FROM private) ORDER BY rid";
         let rows = self.rows(sql, [], |row| Ok((row.get(0)?, text(row, 1)?)))?;
@@ -73,7 +70,7 @@ impl Store {
     }
 
     /// Those artifacts that are check-ins.
-    pub(in crate::repo) fn check_ins_of(&self, artifacts: &[(i64, Hash)]) -> Result<Vec<Hash>> {
+    pub(crate) fn check_ins_of(&self, artifacts: &[(i64, Hash)]) -> Result<Vec<Hash>> {
         let mut check_ins = Vec::new();
         for (rid, hash) in artifacts {
             if self.first("SELECT 1 FROM event WHERE objid=?1 AND type='ci'", [rid], |_| Ok(()))?.is_some() {
@@ -84,7 +81,7 @@ impl Store {
     }
 
     /// Those of the hashes that are check-ins here.
-    pub(in crate::repo) fn check_ins_among(&self, hashes: &[Hash]) -> Result<Vec<Hash>> {
+    pub(crate) fn check_ins_among(&self, hashes: &[Hash]) -> Result<Vec<Hash>> {
         let sql = "SELECT 1 FROM event JOIN blob ON rid=objid WHERE uuid=?1 AND type='ci'";
         let mut check_ins = Vec::new();
         for hash in hashes {
@@ -96,7 +93,7 @@ impl Store {
     }
 
     /// The public artifacts here that no cluster names yet, up to a number: those that a sync tells of.
-    pub(in crate::repo) fn unclustered(&self, max: u32) -> Result<Vec<Hash>> {
+    pub(crate) fn unclustered(&self, max: u32) -> Result<Vec<Hash>> {
         let sql = "SELECT uuid FROM unclustered JOIN blob USING(rid)
                    WHERE size>=0 AND rid NOT IN (SELECT rid FROM private)
                      AND uuid NOT IN (SELECT uuid FROM shun) ORDER BY rid LIMIT ?1";
@@ -105,7 +102,7 @@ impl Store {
     }
 
     /// The unversioned files by name, deleted ones too.
-    pub(in crate::repo) fn unversioned(&self) -> Result<Vec<Unversioned>> {
+    pub(crate) fn unversioned(&self) -> Result<Vec<Unversioned>> {
         let there = "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='unversioned'";
         if self.first(there, [], |_| Ok(()))?.is_none() {
             return Ok(Vec::new());
@@ -122,7 +119,7 @@ impl Store {
     }
 
     /// The names of `sym-` tags that descendants of the check-in inherit.
-    pub(in crate::repo) fn propagating_symbols(&self, hash: &Hash) -> Result<Vec<String>> {
+    pub(crate) fn propagating_symbols(&self, hash: &Hash) -> Result<Vec<String>> {
         let sql = "SELECT tagname FROM tagxref JOIN tag USING(tagid)
                    WHERE rid=(SELECT rid FROM blob WHERE uuid=?1) AND tagtype=2 AND tagname GLOB 'sym-*'
                    ORDER BY tagname";
@@ -130,7 +127,7 @@ impl Store {
     }
 
     /// What Fossil writes as `manifest.tags`: the branch and the symbolic tags, one a line.
-    pub(in crate::repo) fn tag_list(&self, hash: &Hash) -> Result<String> {
+    pub(crate) fn tag_list(&self, hash: &Hash) -> Result<String> {
         let sql = "SELECT substr(tagname, 5) FROM tagxref JOIN tag USING(tagid)
                    WHERE rid=(SELECT rid FROM blob WHERE uuid=?1) AND tagtype>0 AND tagname GLOB 'sym-*'";
         let branch = self.check_in(hash)?.branch;
@@ -139,7 +136,7 @@ impl Store {
     }
 
     /// The login of the first user who may do everything.
-    pub(in crate::repo) fn first_user(&self) -> Result<Option<String>> {
+    pub(crate) fn first_user(&self) -> Result<Option<String>> {
         self.first("SELECT login FROM user WHERE cap GLOB '*s*' ORDER BY uid", [], |row| text(row, 0))
     }
 }

@@ -4,9 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use rusqlite::Row;
 
 use super::*;
+use crate::format::artifact::{FileKind, Manifest, looks_like_artifact};
 use crate::name::{Branch, Hash, TreePath, User};
-use crate::repo::artifact::{FileKind, Manifest, looks_like_artifact};
-use crate::repo::plain_fossil::PlainFossil;
+use crate::plain_fossil::PlainFossil;
 
 /// A cell as text, for the fixture's queries.
 pub(crate) fn cell(row: &Row<'_>, column: usize) -> String {
@@ -297,7 +297,7 @@ fn damaged_content_looped_deltas_and_lying_sizes_are_refused() {
 fn a_chain_of_ten_thousand_deltas_needs_no_stack() {
     let fossil = PlainFossil::new();
     let mut db = fossil.db();
-    let pack = |bytes: &[u8]| crate::repo::packed::pack(bytes).unwrap();
+    let pack = |bytes: &[u8]| crate::format::packed::pack(bytes).unwrap();
     // Each delta says: one byte, copied from the base's start; `1m0000` is 'x' as a checksum.
     let sum = u32::from_be_bytes(*b"x\0\0\0");
     let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~";
@@ -424,13 +424,13 @@ fn a_manifest_whose_file_leaves_the_tree_gives_no_files() {
     let fossil = PlainFossil::new();
     let text = b"C x\nD 2026-01-01T00:00:00\nF a\\\\b da39a3ee5e6b4b0d3255bfef95601890afd80709\nU ann\n";
     let mut bytes = text.to_vec();
-    let sum = crate::repo::artifact::tests::z_card(text);
+    let sum = crate::format::artifact::tests::z_card(text);
     bytes.extend(sum.as_bytes());
     assert!(Manifest::parse(&bytes).is_ok());
     let file = fossil.write("../m", &bytes);
     let db = fossil.db();
     let sql = "INSERT INTO blob(rid,size,uuid,content) VALUES(900,?1,?2,?3)";
-    let packed = crate::repo::packed::pack(&bytes).unwrap();
+    let packed = crate::format::packed::pack(&bytes).unwrap();
     let hash = Hash::of(&bytes);
     db.execute(sql, (i64::try_from(bytes.len()).unwrap(), hash.as_str(), packed)).unwrap();
     let store = Store::open(fossil.repository()).unwrap();

@@ -9,8 +9,8 @@ use rusqlite::Connection;
 use super::content::{MAX_CONTENT, stored};
 use super::{Store, cannot_read, connect, text};
 use crate::error::{Error, Kind, Result};
+use crate::format::delta;
 use crate::name::Hash;
-use crate::repo::delta;
 
 /// The most threads: beyond these, reading is what takes the time.
 const THREADS_MAX: usize = 8;
@@ -33,7 +33,7 @@ struct Forest {
 impl Store {
     /// Expands every artifact and compares it with its hash, and with its size where it is stored whole. Each
     /// delta is applied once.
-    pub(in crate::repo) fn check_all(&self) -> Result<()> {
+    pub(crate) fn check_all(&self) -> Result<()> {
         let forest = self.forest()?;
         let (next, checked) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let threads = thread::available_parallelism().map_or(1, usize::from).clamp(1, THREADS_MAX);
@@ -139,7 +139,7 @@ fn check_tree(db: &Connection, forest: &Forest, root: usize) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::plain_fossil::PlainFossil;
+    use crate::plain_fossil::PlainFossil;
 
     fn repository() -> PlainFossil {
         let fossil = PlainFossil::new();

@@ -51,8 +51,8 @@ impl Place {
         f.fossil(&["uv", "add", "../blob.bin", "--as", "blob.bin"]);
         let repository = ocx::repo::Repository::open(&f.repository()).expect("a repository");
         let user = |name| ocx::name::User::parse(name).expect("a user");
-        let forum = ocx::repo::Forum::of(&repository);
-        let thread = forum.start("Plan", "Begin.", ocx::repo::Markup::Markdown, &user("alice"));
+        let forum = ocx::record::Forum::of(&repository);
+        let thread = forum.start("Plan", "Begin.", ocx::format::Markup::Markdown, &user("alice"));
         f.fossil(&["user", "capabilities", "alice", "sy"]);
         f.fossil(&["user", "new", "bob", "bob", "pw"]);
         f.write("bob.txt", "bob\n");

@@ -1,0 +1,127 @@
+//! What is in a bundle, and whether it is whole, without importing it.
+
+use std::sync::Arc;
+
+use super::import::receiver::Bases;
+use super::judge::Findings;
+use super::{Basis, Bundle};
+use crate::error::{Error, Kind, Result};
+use crate::format::artifact::{Manifest, TagAction};
+use crate::name::Hash;
+use crate::repo::store::{Store, connect};
+
+/// What a bundle holds; every content was verified against its hash.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Contents {
+    /// The code of the project that it comes from.
+    pub project_code: Option<String>,
+    /// The check-ins, the oldest first.
+    pub check_ins: Vec<BundledCheckIn>,
+    /// How many artifacts there are: check-ins, files, tags and others.
+    pub artifacts: usize,
+    /// How many are control artifacts other than check-ins: tags, pages, posts.
+    pub other_controls: usize,
+    /// Bytes of all artifacts, expanded.
+    pub expanded: u64,
+    /// Bytes of the file in SQLite's form.
+    pub size: u64,
+    /// The artifacts that a repository must have to import it.
+    pub bases: Vec<Hash>,
+}
+
+/// A check-in of a bundle, as its manifest states it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct BundledCheckIn {
+    /// Its hash.
+    pub hash: Hash,
+    /// The comment.
+    pub comment: String,
+    /// The user's name as stated, which proves nothing.
+    pub user: String,
+    /// When, in UTC: `2026-11-30T10:23:45.120`.
+    pub date: String,
+    /// The branch, where the bundle tells: begun by this check-in or by an ancestor in the bundle.
+    pub branch: Option<String>,
+    /// Its parents, the primary one first.
+    pub parents: Vec<Hash>,
+}
+
+impl Bundle {
+    /// Verifies every artifact and lists what is in a standalone bundle.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when the bundle builds on artifacts that are not in it: use [`contents_with`](Self::contents_with);
+    /// [`Kind::Corrupt`], [`Kind::TooLarge`] and [`Kind::Invalid`] as for an import.
+    pub fn contents(&self) -> Result<Contents> {
+        self.contents_by(|hash| {
+            let what = format!("the bundle builds on the artifact `{hash}`, which is not in it");
+            Err(Error::new(Kind::NotFound, what).hint("Name a repository that holds it."))
+        })
+    }
+
+    /// As [`contents`](Self::contents), with the artifacts that the bundle builds on taken from a repository.
+    ///
+    /// # Errors
+    /// As [`contents`](Self::contents); [`Kind::NotFound`] when they are not there with content.
+    pub fn contents_with(&self, store: &Store) -> Result<Contents> {
+        let db = connect(store.path())?;
+        let mut bases = Bases::of(&db, self)?;
+        self.contents_by(|hash| bases.content(hash))
+    }
+
+    fn contents_by(&self, external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>) -> Result<Contents> {
+        let (findings, _) = self.judge(|queue| queue.walk(external, |_| Ok(())))?;
+        Ok(self.told(findings))
+    }
+
+    /// What was found, for people.
+    pub(super) fn told(&self, findings: Findings) -> Contents {
+        Contents {
+            project_code: self.inner.project_code.clone(),
+            artifacts: self.len(),
+            other_controls: findings.controls.iter().filter(|c| c.check_in.is_none()).count(),
+            expanded: self.inner.rows.iter().map(|row| row.size as u64).sum(),
+            size: self.size(),
+            bases: self.bases(),
+            check_ins: self.check_ins(findings),
+        }
+    }
+
+    fn check_ins(&self, findings: Findings) -> Vec<BundledCheckIn> {
+        let mut found: Vec<(Hash, Manifest)> = findings
+            .controls
+            .into_iter()
+            .filter_map(|control| Some((self.inner.rows[control.row].hash, control.check_in?)))
+            .collect();
+        found.sort_by(|a, b| (&a.1.date, a.0).cmp(&(&b.1.date, b.0)));
+        let mut branches = std::collections::HashMap::<Hash, String>::new();
+        found
+            .into_iter()
+            .map(|(hash, manifest)| {
+                let begun = manifest.tags.iter().find(|tag| {
+                    tag.name == "branch" && tag.action == TagAction::Propagate && tag.target.is_none()
+                });
+                let branch = begun
+                    .and_then(|tag| tag.value.clone())
+                    .or_else(|| branches.get(manifest.parents.first()?).cloned());
+                if let Some(branch) = &branch {
+                    branches.insert(hash, branch.clone());
+                }
+                BundledCheckIn {
+                    hash,
+                    comment: manifest.comment.unwrap_or_default(),
+                    user: manifest.user.unwrap_or_default(),
+                    date: manifest.date,
+                    branch,
+                    parents: manifest.parents,
+                }
+            })
+            .collect()
+    }
+
+    /// Whether every delta's basis is in the bundle, so that it can be imported wherever its parents are.
+    #[must_use]
+    pub fn is_standalone(&self) -> bool {
+        !self.inner.rows.iter().any(|row| matches!(row.basis, Basis::External(_)))
+    }
+}

@@ -1,0 +1,108 @@
+//! Fossil's compressed form, in the repository and on the wire: the size in 4 bytes, the highest
+//! first, then a zlib stream. What stands in those 4 bytes is never believed.
+
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+
+use crate::error::{Error, Kind, Result};
+
+/// Expands `packed`, which may declare at most `max` bytes and must give exactly what it declares.
+///
+/// ```
+/// use ocx::format::packed::{pack, unpack};
+/// assert_eq!(unpack(&pack(b"some text")?, 100)?, b"some text");
+/// assert!(unpack(&pack(b"some text")?, 8).is_err());
+/// # Ok::<(), ocx::error::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Kind::TooLarge`] when more than `max` bytes are declared, told before any are made;
+/// [`Kind::Corrupt`] when the stream is damaged or gives another number of bytes.
+pub fn unpack(packed: &[u8], max: usize) -> Result<Vec<u8>> {
+    let Some((size, stream)) = packed.split_first_chunk() else {
+        // Fossil leaves alone what is too short to be compressed; only nothing is ever stored so.
+        return if packed.is_empty() { Ok(Vec::new()) } else { Err(damaged("too short")) };
+    };
+    let size = u32::from_be_bytes(*size) as usize;
+    if size > max {
+        let what = format!("compressed content declares {size} bytes, more than {max}");
+        return Err(Error::new(Kind::TooLarge, what));
+    }
+    // zlib shrinks to no less than about 1:1030, so a lie about the size costs no memory.
+    let mut content = Vec::with_capacity(size.min(stream.len().saturating_mul(1040)));
+    let mut reader = ZlibDecoder::new(stream).take(size as u64 + 1);
+    reader.read_to_end(&mut content).map_err(|e| damaged(&e.to_string()).caused_by(e))?;
+    if content.len() != size {
+        return Err(damaged("not the declared size"));
+    }
+    Ok(content)
+}
+
+/// Compresses `content`.
+///
+/// # Errors
+/// [`Kind::TooLarge`] when its size does not fit 4 bytes.
+pub fn pack(content: &[u8]) -> Result<Vec<u8>> {
+    let too_large = |e| Error::new(Kind::TooLarge, "content over 4 GiB cannot be compressed").caused_by(e);
+    let size = u32::try_from(content.len()).map_err(|e| too_large(Box::new(e)))?;
+    let mut encoder = ZlibEncoder::new(size.to_be_bytes().to_vec(), Compression::default());
+    encoder.write_all(content).and_then(|()| encoder.finish()).map_err(|e| Error::io("cannot compress", e))
+}
+
+fn damaged(how: &str) -> Error {
+    Error::new(Kind::Corrupt, format!("compressed content is damaged: {how}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn refused(packed: &[u8], max: usize) -> Kind {
+        unpack(packed, max).unwrap_err().kind()
+    }
+
+    #[test]
+    fn what_was_packed_comes_back() {
+        for content in [&b""[..], b"x", &vec![7; 100_000]] {
+            assert_eq!(unpack(&pack(content).unwrap(), content.len()).unwrap(), content);
+        }
+    }
+
+    #[test]
+    fn a_declared_size_over_the_limit_is_refused_before_inflating() {
+        let mut bomb = pack(&[0; 10_000]).unwrap();
+        assert_eq!(refused(&bomb, 9_999), Kind::TooLarge);
+        bomb[..4].copy_from_slice(&[0xff, 0xff, 0xff, 0xff]);
+        assert_eq!(refused(&bomb, 1 << 20), Kind::TooLarge);
+        assert_eq!(refused(&bomb, usize::MAX), Kind::Corrupt);
+    }
+
+    #[test]
+    fn a_stream_that_gives_more_or_less_than_declared_is_refused() {
+        let mut packed = pack(&[0; 10_000]).unwrap();
+        packed[3] ^= 1;
+        assert_eq!(refused(&packed, 1 << 20), Kind::Corrupt);
+        packed[..4].copy_from_slice(&[0, 0, 0, 3]);
+        assert_eq!(refused(&packed, 1 << 20), Kind::Corrupt);
+        assert_eq!(refused(b"abc", 10), Kind::Corrupt);
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = unpack(&bytes, 1 << 16);
+        }
+
+        #[test]
+        fn a_broken_stream_never_panics(at in 0_usize..64, byte in any::<u8>()) {
+            let mut packed = pack(b"some text that is long enough to be worth compressing, text").unwrap();
+            let at = at % packed.len();
+            packed[at] = byte;
+            let _ = unpack(&packed, 1 << 16);
+        }
+    }
+}

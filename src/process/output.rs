@@ -1,0 +1,203 @@
+//! What a test prints: counted whole, kept up to a bound, its last lines at hand at any time.
+//!
+//! The last few MiB stay as they are. What moves out of that window is compressed, up to a limit;
+//! what comes after it is left out between the two, and how much is known.
+
+use std::io::Write;
+
+use memchr::{memchr_iter, memrchr_iter};
+use zstd::stream::write::Encoder;
+
+const WINDOW: usize = 4 << 20;
+const HEAD: u64 = 56 << 20;
+/// A shown line is cut at this many bytes.
+pub(crate) const MAX_LINE: usize = 2_000;
+
+/// The output of one command, as far as it has come.
+pub struct Output {
+    head: Encoder<'static, Vec<u8>>,
+    window: Vec<u8>,
+    count: Count,
+}
+
+/// How much there was and what is left out of the kept log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// All bytes printed.
+    pub bytes: u64,
+    /// All line ends printed.
+    pub line_ends: u64,
+    /// Whether the last byte was a line end, or nothing was printed.
+    pub whole: bool,
+    /// The bytes kept from the start.
+    pub head_bytes: u64,
+    /// The bytes left out after those.
+    pub gap_bytes: u64,
+    /// The line ends among the bytes left out.
+    pub gap_lines: u64,
+}
+
+impl Count {
+    /// All lines printed; a last one without a line end counts.
+    #[must_use]
+    pub fn lines(self) -> u64 {
+        self.line_ends + u64::from(!self.whole)
+    }
+}
+
+/// A finished output: its kept bytes as one zstd frame.
+pub struct Kept {
+    /// The frame: the head, then the window.
+    pub frame: Vec<u8>,
+    /// Its figures.
+    pub count: Count,
+}
+
+impl Output {
+    /// An output with nothing printed yet.
+    ///
+    /// # Errors
+    /// When the compressor cannot be made.
+    pub fn new() -> std::io::Result<Self> {
+        let count = Count { whole: true, ..Count::default() };
+        Ok(Self { head: Encoder::new(Vec::new(), 1)?, window: Vec::new(), count })
+    }
+
+    /// Takes what was printed next.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let Some(last) = bytes.last() else { return };
+        self.count.bytes += bytes.len() as u64;
+        self.count.line_ends += line_ends(bytes);
+        self.count.whole = *last == b'\n';
+        self.window.extend_from_slice(bytes);
+        if self.window.len() >= 2 * WINDOW {
+            let leaving = self.window.len() - WINDOW;
+            self.keep(leaving);
+        }
+    }
+
+    /// How much was printed so far.
+    #[must_use]
+    pub fn count(&self) -> Count {
+        self.count
+    }
+
+    /// The last `n` lines, without their ends, each cut to a stated size.
+    #[must_use]
+    pub fn tail(&self, n: usize) -> Vec<String> {
+        let body = self.window.strip_suffix(b"\n").unwrap_or(&self.window);
+        if n == 0 || self.window.is_empty() {
+            return Vec::new();
+        }
+        let start = memrchr_iter(b'\n', body).nth(n - 1).map_or(0, |at| at + 1);
+        body[start..].split(|byte| *byte == b'\n').map(|line| shown(line, line.len() as u64)).collect()
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// When the compressor fails.
+    pub fn finish(mut self) -> std::io::Result<Kept> {
+        self.head.write_all(&self.window)?;
+        Ok(Kept { frame: self.head.finish()?, count: self.count })
+    }
+
+    /// Moves `n` bytes out of the window, into the head as far as that has room.
+    fn keep(&mut self, n: usize) {
+        let room = usize::try_from(HEAD - self.count.head_bytes).unwrap_or(usize::MAX);
+        // Once something is left out, all that follows is, so that there is one gap.
+        let kept = if self.count.gap_bytes > 0 { 0 } else { room.min(n) };
+        // A `Vec` takes every write.
+        let kept = if self.head.write_all(&self.window[..kept]).is_ok() { kept } else { 0 };
+        self.count.head_bytes += kept as u64;
+        self.count.gap_bytes += (n - kept) as u64;
+        self.count.gap_lines += line_ends(&self.window[kept..n]);
+        self.window.drain(..n);
+    }
+}
+
+fn line_ends(bytes: &[u8]) -> u64 {
+    memchr_iter(b'\n', bytes).count() as u64
+}
+
+/// A line as text: U+FFFD where it is no UTF-8; cut between characters, which is then said.
+/// `line` may be only the start of a line of `length` bytes.
+pub(crate) fn shown(line: &[u8], length: u64) -> String {
+    // Three bytes more, so that a character over the limit is whole and not taken for a bad one.
+    let start = &line[..line.len().min(MAX_LINE + 3)];
+    let text = String::from_utf8_lossy(start);
+    if length <= MAX_LINE as u64 && text.len() <= 3 * MAX_LINE {
+        return text.into_owned();
+    }
+    let cut = text.floor_char_boundary(MAX_LINE);
+    format!("{} [cut: a line of {length} bytes]", &text[..cut])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(chunks: &[&[u8]]) -> Output {
+        let mut output = Output::new().unwrap();
+        for chunk in chunks {
+            output.push(chunk);
+        }
+        output
+    }
+
+    #[test]
+    fn lines_are_counted_across_chunks() {
+        let output = of(&[b"a\nb", b"c\n", b"d"]);
+        assert_eq!(output.count().lines(), 3);
+        assert_eq!(output.tail(2), ["bc", "d"]);
+        assert_eq!(output.tail(100), ["a", "bc", "d"]);
+        assert_eq!(of(&[b"a\n\n"]).tail(100), ["a", ""]);
+        assert!(of(&[]).tail(100).is_empty());
+        assert_eq!(of(&[]).count().lines(), 0);
+    }
+
+    #[test]
+    fn r06_undecodable_bytes_become_replacement_characters() {
+        let tail = of(&[b"a\xf0b\n\0\x1b[31m"]).tail(100);
+        assert_eq!(tail, ["a\u{fffd}b", "\0\u{1b}[31m"]);
+        let json = serde_json::to_string(&tail).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), tail);
+    }
+
+    #[test]
+    fn t15_a_cut_falls_between_characters() {
+        for pad in 0..4 {
+            let line = format!("{}{}", "x".repeat(pad), "😀".repeat(5000));
+            let tail = of(&[line.as_bytes()]).tail(100);
+            assert!(!tail[0].contains('\u{fffd}'));
+            assert!(tail[0].starts_with(&"x".repeat(pad)));
+            assert!(tail[0].ends_with(&format!("[cut: a line of {} bytes]", line.len())));
+            assert!(tail[0].len() < MAX_LINE + 50);
+        }
+    }
+
+    #[test]
+    fn a_short_output_is_kept_whole() {
+        let kept = of(&[b"one\n", b"two\n"]).finish().unwrap();
+        assert_eq!(zstd::decode_all(&*kept.frame).unwrap(), b"one\ntwo\n");
+        assert_eq!(kept.count.gap_bytes, 0);
+    }
+
+    #[test]
+    fn a_flood_keeps_its_start_and_its_end() {
+        let mut output = of(&[b"first\n"]);
+        let chunk = b"0123456\n".repeat(8 << 10);
+        for _ in 0..(80 << 20) / chunk.len() {
+            output.push(&chunk);
+        }
+        output.push(b"last");
+        assert_eq!(output.tail(1), ["last"]);
+        let Kept { frame, count } = output.finish().unwrap();
+        let all = zstd::decode_all(&*frame).unwrap();
+        assert!(all.starts_with(b"first\n0123456\n") && all.ends_with(b"\nlast"));
+        assert!(all.len() <= 64 << 20);
+        assert_eq!(all.len() as u64 + count.gap_bytes, count.bytes);
+        assert_eq!(count.lines(), 2 + (80 << 20) / 8);
+        assert_eq!(line_ends(&all) + count.gap_lines, count.line_ends);
+    }
+}

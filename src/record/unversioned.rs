@@ -1,0 +1,242 @@
+//! Unversioned files: the newest content of a name counts, and no other is kept.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::author::{Author, LEAD_MAX_S, author};
+use crate::error::{Error, Kind, Result};
+use crate::format::packed;
+use crate::name::{Hash, UnversionedName, User};
+use crate::repo::Repository;
+use crate::repo::store::{hash, text};
+
+/// The most bytes that an unversioned file may have: SQLite's limit for a row, less the other columns.
+pub const UNVERSIONED_MAX: u64 = 1_000_000_000 - 850;
+
+/// Fossil's table, which it makes when it is first needed.
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS unversioned(
+  uvid INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, rcvid INTEGER, mtime DATETIME, hash TEXT, sz INTEGER,
+  encoding INT, content BLOB)";
+
+/// The unversioned files of a repository.
+///
+/// ```
+/// use ocx::{name::{UnversionedName, User}, repo::{NewRepository, Repository}, record::Unversioned};
+/// let folder = tempfile::tempdir()?;
+/// let ann = User::parse("ann")?;
+/// let repository = Repository::create(&folder.path().join("r.fossil"), &NewRepository { user: ann.clone() })?;
+/// let (files, name) = (Unversioned::of(&repository), UnversionedName::parse("logo.png")?);
+/// files.put(&name, b"\x89PNG", &ann)?;
+/// assert_eq!(files.get(&name)?, b"\x89PNG");
+/// assert_eq!(files.list()?[0].size, 4);
+/// files.remove(&name, &ann)?;
+/// assert!(files.list()?.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Unversioned {
+    repository: Repository,
+}
+
+/// An unversioned file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnversionedFile {
+    /// The name as stored.
+    pub name: String,
+    /// The hash of its content.
+    pub hash: Hash,
+    /// How many bytes it has.
+    pub size: u64,
+    /// When it was put, in UTC: `2026-11-30T10:23:45Z`.
+    pub time: String,
+    /// Whether the content is here; a sync may bring names without content.
+    pub here: bool,
+}
+
+impl Unversioned {
+    /// The unversioned files of `repository`.
+    #[must_use]
+    pub fn of(repository: &Repository) -> Self {
+        Self { repository: repository.clone() }
+    }
+
+    /// All files that are not removed, by name.
+    ///
+    /// # Errors
+    /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
+    pub fn list(&self) -> Result<Vec<UnversionedFile>> {
+        self.repository.store().ask(|db| {
+            if !is_there(db)? {
+                return Ok(Vec::new());
+            }
+            let sql = format!("{FILE} WHERE hash IS NOT NULL ORDER BY name");
+            db.prepare_cached(&sql)?.query_map([], file)?.collect()
+        })
+    }
+
+    /// One file, without its content.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when there is none of the name.
+    pub fn find(&self, name: &UnversionedName) -> Result<UnversionedFile> {
+        self.repository.store().ask(|db| held(db, name))?.ok_or_else(|| no_file(name))
+    }
+
+    /// A file's bytes, checked against its hash.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] when there is none of the name, or its content is not here; [`Kind::Corrupt`] when what is
+    /// stored does not give the hash.
+    pub fn get(&self, name: &UnversionedName) -> Result<Vec<u8>> {
+        let found = self.find(name)?;
+        let stored = self.repository.store().ask(|db| {
+            let sql = "SELECT encoding, content FROM unversioned WHERE name=?1 AND hash=?2";
+            db.prepare_cached(sql)?
+                .query_row([name.as_str(), found.hash.as_str()], |row| {
+                    let bytes = match row.get_ref(1)? {
+                        ValueRef::Blob(bytes) | ValueRef::Text(bytes) => Some(bytes.to_vec()),
+                        // Of nothing, plain Fossil may keep nothing.
+                        _ => (found.size == 0).then(Vec::new),
+                    };
+                    Ok((row.get::<_, i64>(0)?, bytes))
+                })
+                .optional()
+        })?;
+        let (encoding, stored) = stored.ok_or_else(|| {
+            Error::new(Kind::Changed, format!("the unversioned file `{name}` was replaced while it was read"))
+                .hint("Read it again.")
+        })?;
+        let Some(stored) = stored else {
+            return Err(Error::new(
+                Kind::NotFound,
+                format!("the content of the unversioned file `{name}` is not here"),
+            )
+            .hint("Sync the unversioned files with a server that holds it."));
+        };
+        let max = usize::try_from(found.size).unwrap_or(usize::MAX);
+        let bytes = if encoding == 1 { packed::unpack(&stored, max)? } else { stored };
+        if found.hash.names(&bytes) {
+            return Ok(bytes);
+        }
+        Err(Error::new(
+            Kind::Corrupt,
+            format!("the unversioned file `{name}` is damaged: its bytes have another hash"),
+        )
+        .hint("Put it again, or sync with a server that has it whole."))
+    }
+
+    /// Refuses a size that [`put`](Self::put) would refuse, before the bytes are there.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`] over [`UNVERSIONED_MAX`].
+    pub fn check_size(name: &UnversionedName, size: u64) -> Result<()> {
+        if size <= UNVERSIONED_MAX {
+            return Ok(());
+        }
+        let what = format!("the unversioned file `{name}` has {size} bytes, more than {UNVERSIONED_MAX}");
+        Err(Error::new(Kind::TooLarge, what).hint("Split the file, or keep it elsewhere."))
+    }
+
+    /// Puts a file, in the place of any that has the name. The newest date counts everywhere, so where the content held is
+    /// dated in the future, by up to a day, the new one is dated right after it.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`] over [`UNVERSIONED_MAX`]; [`Kind::Invalid`] when the content held is dated later than that, since
+    /// it would win over the new one; [`Kind::NotFound`] for an unknown user; [`Kind::Busy`], [`Kind::DiskFull`].
+    pub fn put(&self, name: &UnversionedName, bytes: &[u8], user: &User) -> Result<UnversionedFile> {
+        Self::check_size(name, bytes.len() as u64)?;
+        let hash = Hash::name_for(bytes, self.repository.store().names_by_sha1()?);
+        if let Some(old) = self.repository.store().ask(|db| held(db, name))?
+            && old.hash == hash
+            && old.here
+        {
+            return Ok(old);
+        }
+        let compressed = packed::pack(bytes)?;
+        // Fossil's measure of what compression is worth.
+        let is_worth_it = compressed.len() as u64 * 5 <= bytes.len() as u64 * 4;
+        let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+        let stored = if is_worth_it { compressed } else { bytes.to_vec() };
+        let name = name.clone();
+        author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+            author.db().execute_batch(TABLE)?;
+            let time = next_time(author.db(), &name)?;
+            let rcvid = author.receipt()?;
+            author.db().execute(
+                "REPLACE INTO unversioned(name, rcvid, mtime, hash, sz, encoding, content) VALUES(?1,?2,?3,?4,?5,?6,?7)",
+                rusqlite::params![name.as_str(), rcvid, time, hash.as_str(), size, is_worth_it, stored],
+            )?;
+            forget_hash(author)?;
+            held(author.db(), &name)?.ok_or_else(|| no_file(&name))
+        })
+    }
+
+    /// Removes a file: a mark that it is gone takes its place, and its content is dropped.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put); [`Kind::NotFound`] when there is none of the name.
+    pub fn remove(&self, name: &UnversionedName, user: &User) -> Result<()> {
+        self.find(name)?;
+        let name = name.clone();
+        author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+            let time = next_time(author.db(), &name)?;
+            let sql = "UPDATE unversioned SET hash=NULL, content=NULL, mtime=?2, sz=0 WHERE name=?1";
+            author.db().execute(sql, (name.as_str(), time))?;
+            forget_hash(author)
+        })
+    }
+}
+
+/// The time, in seconds since 1970, that makes what is written now win over what is held of the name.
+fn next_time(db: &Connection, name: &UnversionedName) -> Result<i64> {
+    let sql = "SELECT CAST(strftime('%s', 'now') AS INTEGER), mtime, datetime(mtime, 'unixepoch')
+         FROM (SELECT 1) LEFT JOIN unversioned ON name=?1";
+    let (now, held, date) = db.query_row(sql, [name.as_str()], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, text(row, 2)?))
+    })?;
+    match held {
+        Some(held) if held > now + LEAD_MAX_S => Err(Error::new(
+            Kind::Invalid,
+            format!("what is held of the unversioned file `{name}` is dated {date} UTC, and would win over a new one"),
+        )
+        .hint("Have it removed where the clock was wrong, or use another name.")),
+        Some(held) => Ok(now.max(held + 1)),
+        None => Ok(now),
+    }
+}
+
+/// Drops what Fossil keeps of the hash over all files, which it makes anew at the next sync.
+fn forget_hash(author: &Author<'_, '_>) -> Result<()> {
+    author.unprotected(|db| Ok(db.execute("DELETE FROM config WHERE name='uv-hash'", []).map(drop)?))
+}
+
+/// The columns that [`file`] reads.
+const FILE: &str =
+    "SELECT name, hash, sz, strftime('%Y-%m-%dT%H:%M:%SZ', mtime, 'unixepoch'), content IS NOT NULL OR sz=0
+   FROM unversioned";
+
+fn file(row: &Row<'_>) -> rusqlite::Result<UnversionedFile> {
+    Ok(UnversionedFile {
+        name: text(row, 0)?,
+        hash: hash(row, 1)?,
+        size: row.get::<_, i64>(2)?.unsigned_abs(),
+        time: text(row, 3)?,
+        here: row.get(4)?,
+    })
+}
+
+fn held(db: &Connection, name: &UnversionedName) -> rusqlite::Result<Option<UnversionedFile>> {
+    if !is_there(db)? {
+        return Ok(None);
+    }
+    let sql = format!("{FILE} WHERE name=?1 AND hash IS NOT NULL");
+    db.prepare_cached(&sql)?.query_row([name.as_str()], file).optional()
+}
+
+fn is_there(db: &Connection) -> rusqlite::Result<bool> {
+    db.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name='unversioned'")?.exists([])
+}
+
+fn no_file(name: &UnversionedName) -> Error {
+    Error::new(Kind::NotFound, format!("no unversioned file `{name}`")).hint("List the unversioned files.")
+}

@@ -1,0 +1,431 @@
+//! The last test runs of a checkout: what was run, how it ended, and what it printed.
+//!
+//! A run is entered when it starts, so a run that nobody finished is seen later as lost.
+
+use std::io::{BufRead, BufReader, Read};
+
+use memchr::memchr;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::Test;
+use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
+use crate::process::command::Mark;
+use crate::process::processes::{lives, this};
+use crate::process::{Count, Ended, Kept, Leftover, Outcome};
+use crate::process::{MAX_LINE, shown};
+
+const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS ocx_log(
+  id INTEGER PRIMARY KEY, test TEXT NOT NULL, command TEXT NOT NULL, tree TEXT NOT NULL,
+  mark TEXT NOT NULL, pid INTEGER NOT NULL, pid_start INTEGER NOT NULL,
+  started TEXT NOT NULL, seconds REAL, outcome TEXT, code INTEGER, why TEXT, left_behind TEXT,
+  bytes INTEGER, line_ends INTEGER, whole INTEGER, head_bytes INTEGER, gap_bytes INTEGER, gap_lines INTEGER,
+  frame BLOB
+)";
+const FIELDS: &str = "id, test, command, tree, mark, pid, pid_start, started, seconds, outcome, code, why, \
+                      left_behind, bytes, line_ends, whole, head_bytes, gap_bytes, gap_lines";
+const MAX_LOGS: i64 = 20;
+const MAX_SHOWN: usize = 1_000;
+
+/// One test run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    id: i64,
+    mark: Mark,
+    count: Count,
+    /// The test's name.
+    pub test: String,
+    /// The command that was run.
+    pub command: String,
+    /// The tree it started on.
+    pub tree: Hash,
+    /// When it started, in UTC: `2026-01-31T12:00:00Z`.
+    pub started: String,
+    /// How long it took; nothing while it runs and when it was lost.
+    pub seconds: Option<f64>,
+    /// How it ended; nothing while it runs.
+    pub outcome: Option<Outcome>,
+    /// The process that runs or ran it.
+    pub pid: i32,
+    /// Processes that were ended with it.
+    pub left_behind: Vec<Leftover>,
+}
+
+impl Entry {
+    /// All lines it printed.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.count.lines()
+    }
+
+    /// All bytes it printed.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.count.bytes
+    }
+
+    /// The bytes in its middle that the log does not keep.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.count.gap_bytes
+    }
+}
+
+/// A stretch of one run's output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// The run.
+    pub entry: Entry,
+    /// Each line's number, from 1, and its text without the line end; a long line is cut and says so.
+    pub lines: Vec<(u64, String)>,
+}
+
+/// Enters a run that starts now, in this process; gives its id.
+///
+/// # Errors
+/// Those of the database.
+pub fn begin(state: &Connection, test: &Test, tree: &Hash, mark: &Mark) -> Result<i64> {
+    state.execute_batch(SCHEMA)?;
+    let (pid, start) = this();
+    state.execute(
+        "INSERT INTO ocx_log(test, command, tree, mark, pid, pid_start, started)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
+        params![test.name, test.command, tree.as_str(), mark.to_string(), pid, start.cast_signed()],
+    )?;
+    let id = state.last_insert_rowid();
+    state.execute("DELETE FROM ocx_log WHERE id <= ?1", [id - MAX_LOGS])?;
+    Ok(id)
+}
+
+/// Enters how the run `id` ended and what it printed.
+///
+/// # Errors
+/// Those of the database.
+pub fn end(state: &Connection, id: i64, ended: &Ended, kept: &Kept) -> Result<()> {
+    let (code, why) = match &ended.outcome {
+        Outcome::Failed { exit: code } | Outcome::Signal { number: code } => (Some(*code), None),
+        Outcome::Lost { why } => (None, Some(why)),
+        _ => (None, None),
+    };
+    let Count { bytes, line_ends, whole, head_bytes, gap_bytes, gap_lines } = kept.count;
+    state.execute(
+        "UPDATE ocx_log SET seconds=?2, outcome=?3, code=?4, why=?5, left_behind=?6, bytes=?7, line_ends=?8, \
+         whole=?9, head_bytes=?10, gap_bytes=?11, gap_lines=?12, frame=?13 WHERE id=?1",
+        params![
+            id,
+            ended.duration.as_secs_f64(),
+            ended.outcome.word(),
+            code,
+            why,
+            serde_json::to_string(&ended.left_behind).unwrap_or_default(),
+            bytes.cast_signed(),
+            line_ends.cast_signed(),
+            whole,
+            head_bytes.cast_signed(),
+            gap_bytes.cast_signed(),
+            gap_lines.cast_signed(),
+            kept.frame,
+        ],
+    )?;
+    Ok(())
+}
+
+/// Enters that the run `id` has no result, and why.
+///
+/// # Errors
+/// Those of the database.
+pub fn lose(state: &Connection, id: i64, why: &str) -> Result<()> {
+    state.execute("UPDATE ocx_log SET outcome='lost', why=?2 WHERE id=?1", params![id, why])?;
+    Ok(())
+}
+
+/// The latest run of each test, newest first. A run whose process ended is shown as lost.
+///
+/// # Errors
+/// Those of the database.
+pub fn latest(state: &Connection) -> Result<Vec<Entry>> {
+    entries(state, "id IN (SELECT max(id) FROM ocx_log GROUP BY test)")
+}
+
+/// The run that another process is in the middle of, as far as it is entered.
+///
+/// # Errors
+/// Those of the database.
+pub fn running(state: &Connection) -> Result<Option<Entry>> {
+    Ok(entries(state, "outcome IS NULL")?.into_iter().find(|entry| entry.outcome.is_none()))
+}
+
+/// Ends what is left of runs that nobody watches any more and enters them as lost. Only for who
+/// holds the lock on the checkout's tests.
+///
+/// # Errors
+/// Those of the database.
+pub fn abandon(state: &Connection) -> Result<Vec<Entry>> {
+    let lost = entries(state, "outcome IS NULL")?;
+    for entry in &lost {
+        let _count = entry.mark.sweep();
+        lose(state, entry.id, GONE)?;
+    }
+    Ok(lost)
+}
+
+/// At most `count` lines (and 1,000) of the latest run of `test`, beginning with line `from`.
+///
+/// # Errors
+/// `NotFound` when it never ran, `Busy` while it runs, `Invalid` for a line number that there is not.
+pub fn read(state: &Connection, test: &str, from: u64, count: usize) -> Result<Part> {
+    let named = |entry: &Entry| entry.test == test;
+    let Some(entry) = latest(state)?.into_iter().find(named) else {
+        return Err(Error::new(Kind::NotFound, format!("no log of a test `{}`", test.escape_debug()))
+            .hint("Run the test first."));
+    };
+    if entry.outcome.is_none() {
+        return Err(Error::new(Kind::Busy, format!("test `{test}` still runs"))
+            .hint("Wait for it by running the same test again."));
+    }
+    if from == 0 || from > entry.lines().max(1) {
+        let what = format!("the log of test `{test}` has lines 1 to {}, not {from}", entry.lines());
+        return Err(Error::new(Kind::Invalid, what).hint("Ask for a line that there is."));
+    }
+    let frame: Option<Vec<u8>> =
+        state.query_row("SELECT frame FROM ocx_log WHERE id=?1", [entry.id], |row| row.get(0))?;
+    let mut lines = Lines::new(from, count.min(MAX_SHOWN));
+    lines
+        .read(&frame.unwrap_or_default(), &entry.count)
+        .map_err(|e| Error::new(Kind::Corrupt, format!("the log of test `{test}`: {e}")).caused_by(e))?;
+    Ok(Part { entry, lines: lines.found })
+}
+
+const GONE: &str = "the process that ran it ended";
+
+pub(crate) fn holds_table(state: &Connection, name: &str) -> Result<bool> {
+    let sql = "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?1";
+    Ok(state.query_row(sql, [name], |_| Ok(())).optional()?.is_some())
+}
+
+fn entries(state: &Connection, which: &str) -> Result<Vec<Entry>> {
+    if !holds_table(state, "ocx_log")? {
+        return Ok(Vec::new());
+    }
+    let sql = format!("SELECT {FIELDS} FROM ocx_log WHERE {which} ORDER BY id DESC");
+    let mut statement = state.prepare(&sql)?;
+    let rows = statement.query_map([], |row| Ok(entry(row)))?;
+    rows.map(|row| row?).collect()
+}
+
+fn entry(row: &Row<'_>) -> Result<Entry> {
+    let (pid, start): (i32, i64) = (row.get("pid")?, row.get("pid_start")?);
+    let number = |name: &str| row.get::<_, Option<i64>>(name).map(|n| n.unwrap_or_default().cast_unsigned());
+    let word: Option<String> = row.get("outcome")?;
+    let code = row.get::<_, Option<i32>>("code")?.unwrap_or_default();
+    let why = row.get::<_, Option<String>>("why")?.unwrap_or_default();
+    let outcome = match word.as_deref() {
+        None if lives(pid, start.cast_unsigned()) => None,
+        None => Some(Outcome::Lost { why: GONE.into() }),
+        Some("passed") => Some(Outcome::Passed),
+        Some("failed") => Some(Outcome::Failed { exit: code }),
+        Some("signal") => Some(Outcome::Signal { number: code }),
+        Some("timed_out") => Some(Outcome::TimedOut),
+        Some("cancelled") => Some(Outcome::Cancelled),
+        Some(_) => Some(Outcome::Lost { why }),
+    };
+    let left = row.get::<_, Option<String>>("left_behind")?.unwrap_or_default();
+    Ok(Entry {
+        id: row.get("id")?,
+        mark: Mark::from_stored(row.get("mark")?),
+        count: Count {
+            bytes: number("bytes")?,
+            line_ends: number("line_ends")?,
+            whole: row.get::<_, Option<bool>>("whole")?.unwrap_or(true),
+            head_bytes: number("head_bytes")?,
+            gap_bytes: number("gap_bytes")?,
+            gap_lines: number("gap_lines")?,
+        },
+        test: row.get("test")?,
+        command: row.get("command")?,
+        tree: Hash::parse(&row.get::<_, String>("tree")?)?,
+        started: row.get("started")?,
+        seconds: row.get("seconds")?,
+        outcome,
+        pid,
+        left_behind: serde_json::from_str(&left).unwrap_or_default(),
+    })
+}
+
+/// Picks lines out of a stream, of each only as much as is shown.
+struct Lines {
+    number: u64,
+    length: u64,
+    start: Vec<u8>,
+    from: u64,
+    count: usize,
+    found: Vec<(u64, String)>,
+}
+
+impl Lines {
+    fn new(from: u64, count: usize) -> Self {
+        Self { number: 1, length: 0, start: Vec::new(), from, count, found: Vec::new() }
+    }
+
+    fn read(&mut self, frame: &[u8], count: &Count) -> std::io::Result<()> {
+        if frame.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = BufReader::new(zstd::stream::read::Decoder::new(frame)?);
+        self.feed_from(&mut (&mut bytes).take(count.head_bytes))?;
+        if count.gap_bytes > 0 {
+            self.skip(count.gap_bytes, count.gap_lines);
+        }
+        self.feed_from(&mut bytes)?;
+        if self.length > 0 {
+            self.end_line();
+        }
+        Ok(())
+    }
+
+    fn feed_from(&mut self, bytes: &mut dyn BufRead) -> std::io::Result<()> {
+        while self.found.len() < self.count {
+            let chunk = bytes.fill_buf()?;
+            if chunk.is_empty() {
+                break;
+            }
+            let end = memchr(b'\n', chunk);
+            let n = end.unwrap_or(chunk.len());
+            self.feed(&chunk[..n]);
+            if end.is_some() {
+                self.end_line();
+            }
+            bytes.consume(n + usize::from(end.is_some()));
+        }
+        Ok(())
+    }
+
+    fn feed(&mut self, piece: &[u8]) {
+        let room = (MAX_LINE + 3).saturating_sub(self.start.len()).min(piece.len());
+        self.start.extend_from_slice(&piece[..room]);
+        self.length += piece.len() as u64;
+    }
+
+    fn skip(&mut self, bytes: u64, line_ends: u64) {
+        self.feed(format!("[{bytes} bytes left out of the log here]").as_bytes());
+        if line_ends > 0 {
+            self.end_line();
+            self.number += line_ends - 1;
+        }
+    }
+
+    fn end_line(&mut self) {
+        if self.number >= self.from && self.found.len() < self.count {
+            self.found.push((self.number, shown(&self.start, self.length)));
+        }
+        self.number += 1;
+        self.length = 0;
+        self.start.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::process::Output;
+
+    fn test(name: &str) -> Test {
+        Test { name: name.into(), command: "make".into(), limit: "1m".parse().unwrap() }
+    }
+
+    fn kept(chunks: &[&[u8]]) -> Kept {
+        let mut output = Output::new().unwrap();
+        for chunk in chunks {
+            output.push(chunk);
+        }
+        output.finish().unwrap()
+    }
+
+    fn ran(state: &Connection, name: &str, outcome: Outcome, printed: &[&[u8]]) {
+        let kept = kept(printed);
+        let ended = Ended {
+            outcome,
+            duration: Duration::from_millis(1500),
+            tail: Vec::new(),
+            lines: kept.count.lines(),
+            bytes: kept.count.bytes,
+            left_behind: vec![Leftover { pid: 7, command: "sleep".into(), ended: true }],
+        };
+        let id = begin(state, &test(name), &Hash::of(b"t"), &Mark::fresh()).unwrap();
+        end(state, id, &ended, &kept).unwrap();
+    }
+
+    #[test]
+    fn a_log_is_read_in_parts() {
+        let state = Connection::open_in_memory().unwrap();
+        assert_eq!(read(&state, "unit", 1, 10).unwrap_err().kind(), Kind::NotFound);
+        ran(&state, "unit", Outcome::Passed, &[b"old\n"]);
+        ran(&state, "unit", Outcome::Failed { exit: 2 }, &[b"1\n2\n3\n", b"\n5"]);
+        let part = read(&state, "unit", 2, 3).unwrap();
+        assert_eq!(part.lines, [(2, "2".into()), (3, "3".into()), (4, String::new())]);
+        assert_eq!(part.entry.outcome, Some(Outcome::Failed { exit: 2 }));
+        assert_eq!((part.entry.lines(), part.entry.seconds), (5, Some(1.5)));
+        assert_eq!(part.entry.left_behind[0].pid, 7);
+        assert_eq!(read(&state, "unit", 5, 9).unwrap().lines, [(5, "5".into())]);
+        for wrong in [0, 6] {
+            assert_eq!(read(&state, "unit", wrong, 9).unwrap_err().kind(), Kind::Invalid);
+        }
+        ran(&state, "quiet", Outcome::Passed, &[]);
+        assert!(read(&state, "quiet", 1, 9).unwrap().lines.is_empty());
+    }
+
+    #[test]
+    fn a_log_with_a_gap_keeps_its_line_numbers() {
+        let state = Connection::open_in_memory().unwrap();
+        let block: Vec<u8> = (0..8192).flat_map(|n| format!("{n:07}\n").into_bytes()).collect();
+        let blocks = vec![&block[..]; (80 << 20) / block.len()];
+        ran(&state, "unit", Outcome::TimedOut, &blocks);
+        let last = 80 * 1024 * 128;
+        let part = read(&state, "unit", last - 1, 9).unwrap();
+        assert_eq!(part.lines, [(last - 1, "0008190".into()), (last, "0008191".into())]);
+        assert!(part.entry.left_out() > 0);
+        let first_after_head = 56 * 1024 * 128 + 1;
+        let across = read(&state, "unit", first_after_head - 1, 3).unwrap().lines;
+        assert_eq!(across[0], (first_after_head - 1, "0008191".into()));
+        assert!(across[1].1.contains("left out"), "{across:?}");
+        assert!(across[2].0 > first_after_head + 1000);
+        let expected = format!("{:07}", (across[2].0 - 1) % 8192);
+        assert_eq!(across[2].1, expected);
+    }
+
+    #[test]
+    fn t18_one_huge_line_is_cut_and_says_its_length() {
+        let state = Connection::open_in_memory().unwrap();
+        ran(&state, "unit", Outcome::Passed, &[&vec![b'x'; 20 << 20]]);
+        let lines = read(&state, "unit", 1, 10).unwrap().lines;
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].1.ends_with("[cut: a line of 20971520 bytes]") && lines[0].1.len() < 2_100);
+    }
+
+    #[test]
+    fn only_the_last_logs_are_kept() {
+        let state = Connection::open_in_memory().unwrap();
+        for n in 0..25 {
+            ran(&state, &format!("t{n}"), Outcome::Passed, &[b"x\n"]);
+        }
+        let names: Vec<_> = latest(&state).unwrap().into_iter().map(|entry| entry.test).collect();
+        assert_eq!(names.len(), 20);
+        assert_eq!((&*names[0], &*names[19]), ("t24", "t5"));
+    }
+
+    #[test]
+    fn r08_a_run_whose_process_ended_is_lost() {
+        let state = Connection::open_in_memory().unwrap();
+        begin(&state, &test("unit"), &Hash::of(b"t"), &Mark::fresh()).unwrap();
+        assert_eq!(running(&state).unwrap().unwrap().pid, this().0);
+        assert_eq!(read(&state, "unit", 1, 1).unwrap_err().kind(), Kind::Busy);
+        state.execute("UPDATE ocx_log SET pid_start = pid_start + 1", []).unwrap();
+        assert_eq!(running(&state).unwrap(), None);
+        assert!(matches!(latest(&state).unwrap()[0].outcome, Some(Outcome::Lost { .. })));
+        assert_eq!(abandon(&state).unwrap().len(), 1);
+        assert_eq!(abandon(&state).unwrap().len(), 0);
+        assert!(matches!(latest(&state).unwrap()[0].outcome, Some(Outcome::Lost { .. })));
+    }
+}

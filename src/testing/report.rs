@@ -1,0 +1,69 @@
+//! What a call that asked for tests is told: the tests that ended, and the one that runs.
+
+use std::time::Duration;
+
+use super::{Change, Test};
+use crate::name::Hash;
+use crate::process::{Ended, Outcome};
+
+/// The test that runs at this moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Its name.
+    pub test: String,
+    /// For how long it has been running.
+    pub elapsed: Duration,
+    /// How many lines it has printed.
+    pub lines: u64,
+    /// The last of them.
+    pub tail: Vec<String>,
+}
+
+/// One test that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestResult {
+    /// What was run.
+    pub test: Test,
+    /// The tree it ran on.
+    pub tree: Hash,
+    /// How it ended.
+    pub ended: Ended,
+    /// What changed in the tree while it ran; then its outcome counts for no tree.
+    pub changes: Vec<Change>,
+    /// Why the tree could not be read afterwards; then its outcome counts for no tree.
+    pub unreadable: Option<String>,
+}
+
+impl TestResult {
+    /// Whether this is a pass of exactly [`tree`](Self::tree).
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.ended.outcome == Outcome::Passed && self.on_one_tree()
+    }
+
+    /// Whether the tree is known to have stayed as it was.
+    pub(crate) fn on_one_tree(&self) -> bool {
+        self.changes.is_empty() && self.unreadable.is_none()
+    }
+}
+
+/// What a call to [`Jobs::test`](super::Jobs::test) saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestReport {
+    /// The tests that have ended, in order.
+    pub results: Vec<TestResult>,
+    /// The test that still runs: the same call goes on waiting for it.
+    pub running: Option<Progress>,
+    /// The tests that have not started, and never will when nothing runs any more.
+    pub not_run: Vec<String>,
+    /// Whether nothing runs any more.
+    pub finished: bool,
+}
+
+impl TestReport {
+    /// Whether every test asked for passed.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.finished && self.not_run.is_empty() && self.results.iter().all(TestResult::passed)
+    }
+}

@@ -1,0 +1,343 @@
+//! Saving: every change of the checkout as one check-in on the working branch, then to the server.
+//!
+//! Made and sent are two states, kept apart: what is made is never made again, and what is not sent yet is sent by
+//! the next save.
+
+use std::collections::BTreeMap;
+
+use tokio_util::sync::CancellationToken;
+
+use super::bound::Bound;
+use super::branch::{check_parent, julian_now, working_branch};
+use super::journal::{Begun, Journal};
+use super::lock::Lock;
+use super::{Comment, Run};
+use crate::checkout::{CheckIn, Status};
+use crate::error::{Error, Kind, Result};
+use crate::name::{Branch, Hash, TreePath, User};
+use crate::repo::store::CheckInInfo;
+use crate::sync::{SyncOptions, Synced};
+use crate::testing::{DECLARED_FILE, Declared, Test, evidence};
+
+/// How many names one refusal lists.
+const NAMES_MAX: usize = 10;
+
+/// How what is saved gets to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Pushed to the remote, where there is one.
+    Push,
+    /// Carried there in a bundle.
+    Bundle,
+}
+
+/// What a save would do.
+pub enum Saving {
+    /// Make a check-in, and send it with whatever is unsent.
+    Make(Box<Ready>),
+    /// Nothing has changed; send these, which were saved before.
+    Send(Vec<Hash>),
+}
+
+/// A save that may be made.
+pub struct Ready {
+    /// The checkout's files, and how they differ from the parent.
+    pub status: Status,
+    /// The hash over all of them.
+    pub tree: Hash,
+    /// The check-in it builds on.
+    pub parent: CheckInInfo,
+    /// The branch it goes to.
+    pub branch: Branch,
+    /// As whom.
+    pub user: User,
+    /// The tests that have passed on exactly this tree; empty when none is declared.
+    pub tests: Vec<Test>,
+    /// Declared tests that differ from the parent's.
+    pub tests_changed: Vec<TestChange>,
+}
+
+impl Ready {
+    /// Whether the check-in goes on on its parent's branch.
+    #[must_use]
+    pub fn continues(&self) -> bool {
+        self.parent.branch == self.branch.as_str()
+    }
+}
+
+/// A declared test that differs from the parent check-in's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestChange {
+    /// The test.
+    pub name: String,
+    /// The parent's command; nothing for a new test.
+    pub old: Option<String>,
+    /// The command now; nothing for a test that is gone.
+    pub new: Option<String>,
+}
+
+/// Declared tests without a pass on the tree to be saved.
+#[derive(Debug)]
+pub struct Untested(pub Vec<String>);
+
+impl Run {
+    /// Finds what a save would do now.
+    ///
+    /// # Errors
+    /// `Unchanged` when there is nothing to save or send; `Untested`, `Closed`, `WouldFork`, `Refused`, `Invalid`:
+    /// whatever forbids the save, naming it. Nothing is changed.
+    pub fn saving(&self, user: &User, way: Way, cancel: &CancellationToken) -> Result<Saving> {
+        let checkout = self.checkout();
+        // Between the storing of another save and the moving of the checkout to it, all looks like a fork.
+        let _lock = Lock::take(checkout.root(), cancel)?;
+        let status = checkout.status()?;
+        if status.changes.is_empty() && status.refused.is_empty() {
+            let unsent = self.unsent()?;
+            if !unsent.is_empty() && (way == Way::Bundle || self.remote()?.is_some()) {
+                return Ok(Saving::Send(unsent));
+            }
+            let ignored = if status.ignored.is_empty() { "" } else { "; ignored files don't count" };
+            return Err(Error::new(
+                Kind::Unchanged,
+                format!("nothing has changed since the last check-in{ignored}"),
+            )
+            .hint("There is nothing to save; edit a file first."));
+        }
+        refuse_names(&status)?;
+        let store = checkout.repository().store();
+        let parent = store.check_in(&checkout.parent()?)?;
+        check_parent(&parent, user, &self.saved()?, julian_now())?;
+        let branch = working_branch(store, &parent, user, &checkout.id()?)?;
+        let declared = self.declared_in(&status)?;
+        let tree = status.tree_hash();
+        self.refuse_untested(&tree, &declared)?;
+        let tests_changed = tests_changed(&self.parent_tests(&parent.hash), &declared);
+        Ok(Saving::Make(Box::new(Ready {
+            status,
+            tree,
+            parent,
+            branch,
+            user: user.clone(),
+            tests: declared.tests().to_vec(),
+            tests_changed,
+        })))
+    }
+
+    /// Fetches what others have put on the working branch since, so that a save that would fork it is seen. Gives
+    /// whether it did: a server that cannot be asked now is no reason not to save.
+    pub fn catch_up(&self, ready: &Ready, cancel: &CancellationToken) -> bool {
+        let pull = SyncOptions::pull();
+        let _bound = Bound::new(cancel, &pull.cancel);
+        let repository = self.checkout().repository();
+        ready.continues()
+            && self.remote().ok().flatten().is_some_and(|remote| repository.sync(&remote, &pull).is_ok())
+    }
+
+    /// Makes the check-in. The journal knows of it before it is there, so that a crash in between is seen.
+    ///
+    /// # Errors
+    /// `Cancelled` before anything is made; `Busy`, `DiskFull` and the others of a check-in.
+    pub fn make(&self, ready: &Ready, comment: &Comment, cancel: &CancellationToken) -> Result<Hash> {
+        if cancel.is_cancelled() {
+            return Err(Error::new(Kind::Cancelled, "cancelled before anything was saved"));
+        }
+        let _lock = Lock::take(self.checkout().root(), cancel)?;
+        self.adopt()?;
+        if self.checkout().parent()? != ready.parent.hash {
+            return Err(Error::new(Kind::Changed, "another save was made meanwhile")
+                .hint("Call ocx_context to see what is left to save."));
+        }
+        let parent = self.checkout().repository().store().check_in(&ready.parent.hash)?;
+        check_parent(&parent, &ready.user, &self.saved()?, julian_now())?;
+        let begun = Begun {
+            parent: ready.parent.hash,
+            branch: ready.branch.to_string(),
+            user: ready.user.clone(),
+            comment: comment.to_string(),
+        };
+        self.state(|db| Journal::new(db).begin(&begun))?;
+        let new_branch = (!ready.continues()).then(|| ready.branch.clone());
+        let check_in = CheckIn {
+            comment: comment.to_string(),
+            branch: new_branch,
+            user: ready.user.clone(),
+            time: None,
+        };
+        let made = self.checkout().check_in(&check_in, &ready.status);
+        let hash = made.as_ref().ok().map(|m| m.hash);
+        if let Some(hash) = &hash {
+            self.state(|db| Journal::new(db).end(Some((hash, ready.branch.as_str()))))?;
+        } else {
+            self.adopt()?;
+        }
+        made.map(|m| m.hash)
+    }
+
+    /// Sends what is unsent to the remote, with options that push; nothing where there is no remote. A cancelled
+    /// token cancels the options too.
+    ///
+    /// # Errors
+    /// As [`sync`](crate::repo::Repository::sync): what is saved stays saved.
+    pub fn send(&self, options: &SyncOptions, cancel: &CancellationToken) -> Result<Option<Synced>> {
+        let _bound = Bound::new(cancel, &options.cancel);
+        let repository = self.checkout().repository();
+        let Some(remote) = self.remote()? else { return Ok(None) };
+        self.settle()?;
+        let unsent = self.unsent()?;
+        let synced = repository.sync(&remote, options)?;
+        self.state(|db| Journal::new(db).sent(&unsent))?;
+        Ok(Some(synced))
+    }
+
+    /// The check-ins saved here that the server was not seen to take, the oldest first.
+    ///
+    /// # Errors
+    /// Those of reading the checkout and the repository.
+    pub fn unsent(&self) -> Result<Vec<Hash>> {
+        let mut unsent: Vec<Hash> = self.saved()?.into_iter().filter(|s| !s.sent).map(|s| s.hash).collect();
+        unsent.extend(self.cut_short()?.filter(|h| !unsent.contains(h)));
+        Ok(unsent)
+    }
+
+    /// The check-in that an earlier process made without living to note it.
+    ///
+    /// # Errors
+    /// Those of reading the checkout and the repository.
+    pub fn cut_short(&self) -> Result<Option<Hash>> {
+        let Some(begun) = self.state(|db| Journal::new(db).begun())? else { return Ok(None) };
+        let store = self.checkout().repository().store();
+        for hash in store.descendants(&begun.parent)? {
+            let info = store.check_in(&hash)?;
+            let same = info.user == begun.user.as_str()
+                && info.branch == begun.branch
+                && info.comment == begun.comment;
+            if same && info.parents.first() == Some(&begun.parent) {
+                return Ok(Some(hash));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Notes a check-in that opening the checkout has made good, so that it is sent as any other is.
+    pub(crate) fn note_recovered(&self) -> Result<()> {
+        let Some(hash) = self.checkout().recovered() else { return Ok(()) };
+        let branch = self.checkout().repository().store().check_in(&hash)?.branch;
+        self.state(|db| Journal::new(db).end(Some((&hash, &branch))))
+    }
+
+    /// Notes what an ended process has left, unless one is at work on it now.
+    fn settle(&self) -> Result<()> {
+        if self.state(|db| Journal::new(db).begun())?.is_none() {
+            return Ok(());
+        }
+        let _lock = Lock::take(self.checkout().root(), &CancellationToken::new())?;
+        self.adopt()
+    }
+
+    /// Notes what [`cut_short`](Self::cut_short) finds.
+    fn adopt(&self) -> Result<()> {
+        let Some(begun) = self.state(|db| Journal::new(db).begun())? else { return Ok(()) };
+        let made = self.cut_short()?;
+        self.state(|db| Journal::new(db).end(made.as_ref().map(|hash| (hash, begun.branch.as_str()))))
+    }
+
+    fn saved(&self) -> Result<Vec<super::Saved>> {
+        self.state(|db| Journal::new(db).saved())
+    }
+
+    fn refuse_untested(&self, tree: &Hash, declared: &Declared) -> Result<()> {
+        let missing = self.state(|state| {
+            Ok(evidence::missing(state, tree, declared)?
+                .into_iter()
+                .map(|t| t.name.clone())
+                .collect::<Vec<_>>())
+        })?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = missing.iter().map(|n| format!("`{n}`")).collect();
+        let tests = if names.len() == 1 { "test" } else { "tests" };
+        let what = format!("{tests} {} not passed on these files as they are", shown(&names, "has", "have"));
+        Err(Error::new(Kind::Untested, what)
+            .hint("Run ocx_test, mend what fails, and save when every test has passed since the last change.")
+            .caused_by(Untested(missing)))
+    }
+
+    /// The parent's declared tests; none where its file is missing or broken.
+    fn parent_tests(&self, parent: &Hash) -> Declared {
+        let store = self.checkout().repository().store();
+        let content = store.files(parent).and_then(|files| match files.get(DECLARED_FILE) {
+            Some(file) => store.content(&file.hash),
+            None => Ok(Vec::new()),
+        });
+        content.and_then(|c| Declared::parse(&c)).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Display for Untested {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
+}
+
+impl std::error::Error for Untested {}
+
+fn shown(names: &[String], one: &str, many: &str) -> String {
+    let verb = if names.len() == 1 { one } else { many };
+    format!("{} {verb}", names.join(", "))
+}
+
+fn refuse_names(status: &Status) -> Result<()> {
+    if status.refused.is_empty() {
+        return Ok(());
+    }
+    let mut names: Vec<String> =
+        status.refused.iter().take(NAMES_MAX).map(|(name, why)| format!("`{name}` ({why})")).collect();
+    if status.refused.len() > NAMES_MAX {
+        names.push(format!("and {} more", status.refused.len() - NAMES_MAX));
+    }
+    Err(Error::new(Kind::Invalid, format!("a check-in cannot hold {}", names.join(", ")))
+        .hint("Rename, remove or ignore what is named; nothing was saved."))
+}
+
+fn tests_changed(old: &Declared, new: &Declared) -> Vec<TestChange> {
+    let commands = |d: &Declared| d.tests().iter().map(|t| (t.name.clone(), t.command.clone())).collect();
+    let (old, new): (BTreeMap<_, _>, BTreeMap<_, _>) = (commands(old), commands(new));
+    let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+    names.sort();
+    names.dedup();
+    names
+        .into_iter()
+        .filter(|n| old.get(*n) != new.get(*n))
+        .map(|n| TestChange { name: n.clone(), old: old.get(n).cloned(), new: new.get(n).cloned() })
+        .collect()
+}
+
+/// The paths among a status's changes that are Fossil's own settings for everyone.
+#[must_use]
+pub fn settings_changed(status: &Status) -> Vec<&TreePath> {
+    status.changes.iter().map(|c| &c.path).filter(|p| p.as_str().starts_with(".fossil-settings/")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g03_changed_tests_are_named_with_old_and_new_command() {
+        let old =
+            Declared::parse(br#"{"tests":[{"name":"a","command":"x"},{"name":"b","command":"y"}]}"#).unwrap();
+        let new = Declared::parse(br#"{"tests":[{"name":"a","command":"true"},{"name":"c","command":"z"}]}"#)
+            .unwrap();
+        let changed: Vec<_> = tests_changed(&old, &new).into_iter().map(|c| (c.name, c.old, c.new)).collect();
+        let some = |s: &str| Some(s.to_owned());
+        assert_eq!(
+            changed,
+            [
+                ("a".into(), some("x"), some("true")),
+                ("b".into(), some("y"), None),
+                ("c".into(), None, some("z"))
+            ]
+        );
+    }
+}

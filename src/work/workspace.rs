@@ -1,0 +1,247 @@
+//! A run: one checkout with its objective, its tests and what it has saved.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::branch::working_branch;
+use crate::checkout::{Checkout, Status};
+use crate::error::{Error, Kind, Result};
+use crate::name::Password;
+use crate::name::{Branch, Hash, TreePath};
+use crate::process::Leash;
+use crate::sync::Remote;
+use crate::testing::TestReport;
+use crate::testing::{Ask, Ground, Jobs, Which};
+use crate::testing::{DECLARED_FILE, Declared, Snapshot, evidence, log};
+use crate::tree::FileKind;
+
+/// The largest `ocx-tests.json` that is read, in bytes.
+const DECLARED_BYTES_MAX: u64 = 1 << 20;
+
+/// The longest objective, in bytes.
+const OBJECTIVE_BYTES_MAX: usize = 4_000;
+
+/// Under which name the checkout's database keeps the objective.
+const OBJECTIVE: &str = "ocx-objective";
+
+/// A run's workspace.
+pub struct Run {
+    checkout: Arc<Checkout>,
+    jobs: Jobs<Checkout>,
+    password: Option<Password>,
+}
+
+/// How a declared test stands for the files as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The test.
+    pub name: String,
+    /// Its command.
+    pub command: String,
+    /// `passed`, `running`, or how it last ended and that it counts for other files.
+    pub word: String,
+}
+
+impl Standing {
+    /// Whether it has passed on exactly these files.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.word == "passed"
+    }
+}
+
+impl Ground for Checkout {
+    fn root(&self) -> &Path {
+        Self::root(self)
+    }
+
+    fn snapshot(&self) -> Result<Snapshot> {
+        let status = self.status()?;
+        if let Some((name, why)) = status.refused.first() {
+            return Err(Error::new(Kind::Invalid, format!("a check-in cannot hold `{name}` ({why})"))
+                .hint("Rename, remove or ignore it; a pass counts for what can be saved."));
+        }
+        let mode = |kind| match kind {
+            FileKind::Regular => '-',
+            FileKind::Executable => 'x',
+            FileKind::Symlink => 'l',
+        };
+        let files = status.files.iter().map(|(path, f)| (path.clone(), (f.hash, mode(f.kind)))).collect();
+        Ok(Snapshot { tree: status.tree_hash(), files })
+    }
+
+    fn state<T>(&self, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        Self::state(self, act)
+    }
+}
+
+impl Run {
+    /// The run in a checkout, with the program that keeps its tests on a leash.
+    #[must_use]
+    pub fn open(checkout: Checkout, leash: Leash) -> Self {
+        let checkout = Arc::new(checkout);
+        let run = Self { jobs: Jobs::new(Arc::clone(&checkout), leash), checkout, password: None };
+        // It is in the repository in any case; without the note, only the next check-in sends it along.
+        let _ = run.note_recovered();
+        run
+    }
+
+    /// The same with the password for the server, where the repository keeps none.
+    #[must_use]
+    pub fn with_password(self, password: Option<Password>) -> Self {
+        Self { password, ..self }
+    }
+
+    /// The server that saves are sent to, and the login there.
+    ///
+    /// # Errors
+    /// As [`remote`](crate::repo::Repository::remote).
+    pub fn remote(&self) -> Result<Option<Remote>> {
+        let Some(remote) = self.checkout.repository().remote()? else { return Ok(None) };
+        Ok(Some(match (remote.user().cloned(), &self.password) {
+            (Some(user), Some(password)) if remote.password().is_none() => {
+                remote.with_login(user, password.clone())
+            }
+            _ => remote,
+        }))
+    }
+
+    /// The checkout.
+    #[must_use]
+    pub fn checkout(&self) -> &Checkout {
+        &self.checkout
+    }
+
+    /// What the run is for, where it was given an objective.
+    ///
+    /// # Errors
+    /// Those of reading the checkout's database.
+    pub fn objective(&self) -> Result<Option<String>> {
+        self.state(|state| {
+            let sql = "SELECT value FROM vvar WHERE name=?1";
+            Ok(state.query_row(sql, [OBJECTIVE], |r| r.get(0)).optional()?)
+        })
+    }
+
+    /// The branch that a save goes to.
+    ///
+    /// # Errors
+    /// Those of reading the repository.
+    pub fn branch(&self) -> Result<Branch> {
+        let store = self.checkout.repository().store();
+        let parent = store.check_in(&self.checkout.parent()?)?;
+        working_branch(store, &parent, &self.checkout.user()?, &self.checkout.id()?)
+    }
+
+    /// The declared tests as the file stands now.
+    ///
+    /// # Errors
+    /// `Invalid`, saying what is wrong with the file.
+    pub fn declared(&self) -> Result<Declared> {
+        match self.checkout.tree().read(&declared_path()?, DECLARED_BYTES_MAX) {
+            Ok(content) => Declared::parse(&content),
+            Err(e) if e.kind() == Kind::NotFound => Ok(Declared::default()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The declared tests of exactly the files of a status.
+    pub(crate) fn declared_in(&self, status: &Status) -> Result<Declared> {
+        let Some(file) = status.files.get(DECLARED_FILE) else { return Ok(Declared::default()) };
+        let content = self.checkout.tree().read(&declared_path()?, DECLARED_BYTES_MAX)?;
+        if !file.hash.names(&content) {
+            return Err(Error::new(Kind::Changed, format!("`{DECLARED_FILE}` changed at this moment")));
+        }
+        Declared::parse(&content)
+    }
+
+    /// How each declared test stands for the files of a status.
+    ///
+    /// # Errors
+    /// As [`declared`](Self::declared), and those of reading the checkout's database.
+    pub fn standings(&self, status: &Status) -> Result<Vec<Standing>> {
+        let declared = self.declared_in(status)?;
+        let tree = status.tree_hash();
+        let running = self.jobs.running();
+        self.state(|state| {
+            let latest = log::latest(state)?;
+            declared
+                .tests()
+                .iter()
+                .map(|test| {
+                    let word = if evidence::passed(state, &tree, test)?.is_some() {
+                        "passed".into()
+                    } else if running.as_ref().is_some_and(|r| r.test == test.name) {
+                        "running".into()
+                    } else {
+                        last_word(latest.iter().find(|e| e.test == test.name), &tree)
+                    };
+                    Ok(Standing { name: test.name.clone(), command: test.command.clone(), word })
+                })
+                .collect()
+        })
+    }
+
+    /// Runs tests and waits, as [`Jobs::test`] does.
+    ///
+    /// # Errors
+    /// As [`Jobs::test`].
+    pub fn test(&self, declared: &Declared, which: &Which, ask: &mut Ask<'_>) -> Result<TestReport> {
+        self.jobs.test(declared, which, ask)
+    }
+
+    /// A stretch of the last log of a test.
+    ///
+    /// # Errors
+    /// As [`log::read`].
+    pub fn log(&self, test: &str, from: u64, count: usize) -> Result<log::Part> {
+        self.state(|state| log::read(state, test, from, count))
+    }
+
+    /// What an earlier process left behind, in words; nothing when it left all in order.
+    ///
+    /// # Errors
+    /// Those of reading the checkout.
+    pub fn recovered(&self) -> Result<Option<String>> {
+        let made = match self.checkout.recovered() {
+            Some(hash) => Some(hash),
+            None => self.cut_short()?,
+        };
+        Ok(made.map(|hash: Hash| {
+            format!("check-in {hash} was made by a process that ended before it could say so")
+        }))
+    }
+
+    pub(crate) fn state<T>(&self, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        Checkout::state(&self.checkout, act)
+    }
+}
+
+/// Says what the work in a checkout is for.
+///
+/// # Errors
+/// `Invalid` when it is empty or longer than 4,000 bytes, and those of writing the checkout's database.
+pub fn set_objective(checkout: &Checkout, objective: &str) -> Result<()> {
+    let objective = objective.trim();
+    if objective.is_empty() || objective.len() > OBJECTIVE_BYTES_MAX {
+        let what = format!("an objective of {} bytes", objective.len());
+        return Err(Error::new(Kind::Invalid, what)
+            .hint(format!("Say what the work is for, in 1 to {OBJECTIVE_BYTES_MAX} bytes.")));
+    }
+    checkout.state(|state| {
+        state.execute("REPLACE INTO vvar(name, value) VALUES(?1, ?2)", [OBJECTIVE, objective])?;
+        Ok(())
+    })
+}
+
+fn declared_path() -> Result<TreePath> {
+    TreePath::parse(DECLARED_FILE)
+}
+
+fn last_word(last: Option<&log::Entry>, tree: &Hash) -> String {
+    let Some(last) = last else { return "not run".into() };
+    let Some(outcome) = &last.outcome else { return "running in another process".into() };
+    if last.tree == *tree { outcome.to_string() } else { format!("{outcome}, on other files than now") }
+}
