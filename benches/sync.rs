@@ -25,12 +25,13 @@ use std::time::Duration;
 use common::programs::{FOSSIL, GIT, OCX_FOSSIL, Program, USER};
 use common::{Options, Result, Way, corpus, interleaved, table, timed};
 use front::Front;
+use ocx::cancel::Cancel;
 use ocx::checkout::{CheckIn, Checkout};
 use ocx::format::packed::unpack;
 use ocx::name::User;
 use ocx::repo::{NewRepository, Repository};
+use ocx::sync::Remote;
 use ocx::sync::client::Exchange;
-use ocx::sync::{Cancel, Remote};
 
 const PASSWORD: &str = "secret";
 const FILES: usize = 200;

@@ -3,6 +3,7 @@
 //! A message is a lowercase fragment that names the thing (`cannot open repository x.fossil`);
 //! the hint is a whole sentence. Callers match on [`Kind`], never on the text.
 
+use std::sync::Arc;
 use std::{error, fmt, io};
 
 /// A result of this library.
@@ -136,16 +137,16 @@ impl Kind {
 ///
 /// ```
 /// use ocx::error::{Error, Kind};
-/// let e = Error::new(Kind::NotFound, "no file `a.txt`").hint("List the folder first.");
+/// let e = Error::new(Kind::NotFound, "no file `a.txt`").with_hint("List the folder first.");
 /// assert_eq!(e.kind(), Kind::NotFound);
 /// assert_eq!(e.to_string(), "no file `a.txt`");
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Error {
     kind: Kind,
     what: String,
     hint: Option<String>,
-    source: Option<Box<dyn error::Error + Send + Sync>>,
+    source: Option<Arc<dyn error::Error + Send + Sync>>,
 }
 
 impl Error {
@@ -171,7 +172,7 @@ impl Error {
 
     /// Adds the sentence that says what to do next.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -179,7 +180,7 @@ impl Error {
     /// Adds the cause.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        self.source = Some(Arc::from(source.into()));
         self
     }
 
@@ -191,7 +192,7 @@ impl Error {
 
     /// What to do next, where one thing is known to help.
     #[must_use]
-    pub fn next_step(&self) -> Option<&str> {
+    pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 }

@@ -5,6 +5,7 @@
 //! | module | its one noun |
 //! |---|---|
 //! | [`error`] | the one error: kind, what failed, cause, what to do next |
+//! | [`cancel`] | the one cancel |
 //! | [`name`] | a checked value: hash, branch, tag, user, page, path, password, amount, span |
 //! | [`engine`] | the boundary to Fossil's C; all `unsafe` |
 //! | [`process`] | a child process, held for its whole life |
@@ -25,6 +26,7 @@
 //! [`Wiki`], [`Forum`], [`Unversioned`], [`Tags`], [`Users`], and the one [`Error`].
 
 pub mod bundle;
+pub mod cancel;
 pub mod checkout;
 pub mod engine;
 pub mod error;

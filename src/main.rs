@@ -122,7 +122,7 @@ fn finish(done: Result<()>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("ocx: {e}");
-            if let Some(hint) = e.next_step() {
+            if let Some(hint) = e.hint() {
                 eprintln!("{hint}");
             }
             ExitCode::FAILURE

@@ -132,7 +132,7 @@ fn each_refusal_has_its_kind(fossil: Fossil) {
     {
         let e = place.repository.push(&server.remote(login)).unwrap_err();
         assert_eq!(e.kind(), kind, "{login}: {e}");
-        assert!(!format!("{e} {e:?} {:?}", e.next_step()).contains("wrong"), "{e:?}");
+        assert!(!format!("{e} {e:?} {:?}", e.hint()).contains("wrong"), "{e:?}");
         assert!(!holds(&path, &place));
     }
     let e = place.repository.push(&Remote::parse(&server.url).unwrap()).unwrap_err();

@@ -11,12 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ocx::cancel::Cancel;
 use ocx::error::{Kind, Result};
 use ocx::name::{Hash, TreePath};
 use ocx::process::{Leash, Outcome};
 use ocx::testing::{Ask, Declared, Ground, How, Jobs, Progress, Snapshot, TestReport, Which, evidence, log};
 use rusqlite::Connection;
-use tokio_util::sync::CancellationToken;
 
 /// A folder with files in `tree/` and the state beside it.
 struct Folder {
@@ -68,7 +68,7 @@ impl Bench {
     }
 
     fn ask(&self, declared: &Declared, wait: Duration) -> Result<TestReport> {
-        ask(&self.jobs, declared, wait, &CancellationToken::new())
+        ask(&self.jobs, declared, wait, &Cancel::new())
     }
 
     fn run(&self, command: &str) -> TestReport {
@@ -89,12 +89,7 @@ fn jobs(ground: &Arc<Folder>) -> Jobs<Folder> {
     Jobs::new(Arc::clone(ground), Leash::at(env!("CARGO_BIN_EXE_ocx")))
 }
 
-fn ask(
-    jobs: &Jobs<Folder>,
-    declared: &Declared,
-    wait: Duration,
-    cancel: &CancellationToken,
-) -> Result<TestReport> {
+fn ask(jobs: &Jobs<Folder>, declared: &Declared, wait: Duration, cancel: &Cancel) -> Result<TestReport> {
     jobs.test(declared, &Which::All, &mut Ask { wait, cancel, progress: &mut |_| () })
 }
 
@@ -223,7 +218,7 @@ fn a_result_of_another_tree_is_not_told() {
 fn progress_is_told_while_a_call_waits() {
     let bench = Bench::new();
     let mut seen: Vec<Progress> = Vec::new();
-    let cancel = CancellationToken::new();
+    let cancel = Cancel::new();
     let mut progress = |now: &Progress| seen.push(now.clone());
     let mut ask = Ask { wait: Duration::from_secs(20), cancel: &cancel, progress: &mut progress };
     bench.jobs.test(&unit("echo a; echo b; sleep 2.3"), &Which::Named("unit".into()), &mut ask).unwrap();
@@ -234,7 +229,7 @@ fn progress_is_told_while_a_call_waits() {
 #[test]
 fn a_test_that_is_not_declared_is_refused() {
     let bench = Bench::new();
-    let mut ask = Ask { wait: Duration::ZERO, cancel: &CancellationToken::new(), progress: &mut |_| () };
+    let mut ask = Ask { wait: Duration::ZERO, cancel: &Cancel::new(), progress: &mut |_| () };
     let e = bench.jobs.test(&unit("true"), &Which::Named("lint".into()), &mut ask);
     assert_eq!(e.unwrap_err().kind(), Kind::NotFound);
 }
@@ -242,7 +237,7 @@ fn a_test_that_is_not_declared_is_refused() {
 #[test]
 fn m07_cancelling_the_call_ends_the_tests() {
     let bench = Bench::new();
-    let cancel = CancellationToken::new();
+    let cancel = Cancel::new();
     let two = declared(&[("long", "sleep 300"), ("next", "true")]);
     let start = Instant::now();
     let report = thread_scope(&bench, &two, &cancel);
@@ -253,7 +248,7 @@ fn m07_cancelling_the_call_ends_the_tests() {
     assert!(bench.run("true").passed(), "the next call is answered");
 }
 
-fn thread_scope(bench: &Bench, declared: &Declared, cancel: &CancellationToken) -> TestReport {
+fn thread_scope(bench: &Bench, declared: &Declared, cancel: &Cancel) -> TestReport {
     std::thread::scope(|scope| {
         let call = scope.spawn(|| ask(&bench.jobs, declared, Duration::from_mins(1), cancel).unwrap());
         until(|| bench.jobs.running().is_some());
@@ -281,14 +276,14 @@ fn two_owners_of_one_checkout_do_not_test_at_once() {
     let bench = Bench::new();
     let other = jobs(&bench.ground);
     bench.ask(&unit("sleep 60"), Duration::from_millis(300)).unwrap();
-    let e = ask(&other, &unit("true"), Duration::from_secs(5), &CancellationToken::new()).unwrap_err();
+    let e = ask(&other, &unit("true"), Duration::from_secs(5), &Cancel::new()).unwrap_err();
     assert_eq!(e.kind(), Kind::Busy);
     assert!(
         e.to_string().contains("`unit`") && e.to_string().contains(&std::process::id().to_string()),
         "{e}"
     );
     bench.jobs.stop();
-    assert!(ask(&other, &unit("true"), Duration::from_secs(20), &CancellationToken::new()).unwrap().passed());
+    assert!(ask(&other, &unit("true"), Duration::from_secs(20), &Cancel::new()).unwrap().passed());
 }
 
 #[test]
@@ -296,12 +291,8 @@ fn r10_a_run_of_a_killed_process_is_lost_and_leaves_no_lock() {
     const CALLER: &str = "OCX_TEST_IS_CALLER";
     if let Some(base) = std::env::var_os(CALLER) {
         let jobs = jobs(&ground(Path::new(&base)));
-        let _never = ask(
-            &jobs,
-            &unit("setsid sleep 600 & sleep 600"),
-            Duration::from_mins(1),
-            &CancellationToken::new(),
-        );
+        let _never =
+            ask(&jobs, &unit("setsid sleep 600 & sleep 600"), Duration::from_mins(1), &Cancel::new());
         return;
     }
     let bench = Bench::new();
@@ -332,7 +323,7 @@ fn r08_a_test_that_kills_its_parent_leaves_no_lock() {
 fn a_leash_that_cannot_start_leaves_no_run_behind() {
     let bench = Bench::new();
     let broken = Jobs::new(Arc::clone(&bench.ground), Leash::at("/nowhere/ocx"));
-    let e = ask(&broken, &unit("true"), Duration::from_secs(5), &CancellationToken::new()).unwrap_err();
+    let e = ask(&broken, &unit("true"), Duration::from_secs(5), &Cancel::new()).unwrap_err();
     assert_eq!(e.kind(), Kind::NotFound);
     assert_eq!(bench.ground.state(log::running).unwrap(), None);
     assert!(bench.run("true").passed());

@@ -33,7 +33,7 @@ fn assert_refused(place: &Place, kind: Kind, what: &str) {
     let e = place.check_in("refused", None).unwrap_err();
     assert_eq!(e.kind(), kind, "{e}");
     assert!(e.to_string().contains(what), "{e}");
-    assert!(e.next_step().is_some(), "{e}");
+    assert!(e.hint().is_some(), "{e}");
     let after = (place.check_ins(), place.sql("SELECT count(*) FROM blob"), place.checkout.parent().unwrap());
     assert_eq!(before, after);
 }

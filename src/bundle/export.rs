@@ -142,7 +142,7 @@ impl Repository {
 
 fn exists(path: &Path) -> Error {
     Error::new(Kind::Exists, format!("`{}` is there already", path.display()))
-        .hint("Name a file that does not exist yet.")
+        .with_hint("Name a file that does not exist yet.")
 }
 
 /// A file beside `path`, where there must be nothing, that is to become it.
@@ -168,7 +168,8 @@ pub(super) fn finish(file: NamedTempFile, path: &Path) -> Result<u64> {
 }
 
 fn cannot_write(path: &Path, e: std::io::Error) -> Error {
-    Error::io(format!("cannot write bundle `{}`", path.display()), e).hint("Check the folder of the bundle.")
+    Error::io(format!("cannot write bundle `{}`", path.display()), e)
+        .with_hint("Check the folder of the bundle.")
 }
 
 /// An empty bundle in a file that nobody else knows of yet.
@@ -217,7 +218,7 @@ impl<'a> Writer<'a> {
         if size < 0 {
             let what = format!("the content of the artifact `{hash}` is not here");
             return Err(
-                Error::new(Kind::NotFound, what).hint("Pull it first from a repository that holds it.")
+                Error::new(Kind::NotFound, what).with_hint("Pull it first from a repository that holds it.")
             );
         }
         let as_stored = ToSqlOutput::Borrowed(row.get_ref(2)?);
@@ -255,11 +256,11 @@ fn reads_as_number(hash: &Hash) -> bool {
 fn whole(db: &Connection, rid: i64, hash: &Hash) -> Result<Vec<u8>> {
     let content = expand(db, rid)?.ok_or_else(|| {
         Error::new(Kind::NotFound, format!("a part of the artifact `{hash}` is not here"))
-            .hint("Pull it first from a repository that holds it.")
+            .with_hint("Pull it first from a repository that holds it.")
     })?;
     if !hash.names(&content) {
         let what = format!("artifact `{hash}` is damaged: its bytes have another hash");
-        return Err(Error::new(Kind::Corrupt, what).hint("Pull it anew from a clone that holds it."));
+        return Err(Error::new(Kind::Corrupt, what).with_hint("Pull it anew from a clone that holds it."));
     }
     pack(&content)
 }

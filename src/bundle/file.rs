@@ -37,7 +37,7 @@ CREATE TABLE bblob(
 pub(super) fn open(path: &Path) -> Result<Bundle> {
     let name = path.display().to_string();
     let meta = std::fs::metadata(path).map_err(|e| {
-        Error::io(format!("cannot open bundle `{name}`"), e).hint("Check the path of the bundle.")
+        Error::io(format!("cannot open bundle `{name}`"), e).with_hint("Check the path of the bundle.")
     })?;
     if !meta.is_file() {
         return Err(no_bundle(&name, "it is no file"));
@@ -73,7 +73,7 @@ fn unpack(mut from: impl Read, name: String) -> Result<Bundle> {
     }
     let file = wire::unpack(from).map_err(|e| {
         let what = format!("cannot read bundle `{name}`: {e}");
-        Error::new(e.kind(), what).hint("Get the bundle anew.").caused_by(e)
+        Error::new(e.kind(), what).with_hint("Get the bundle anew.").caused_by(e)
     })?;
     let size = file.as_file().metadata().map_err(|e| Error::io("cannot keep a bundle", e))?.len();
     read(connect(file.path())?, name, size, Some(file))
@@ -175,7 +175,9 @@ fn rows(db: &Connection) -> Result<Vec<Row>> {
         let size = size.ok_or_else(|| invalid(format!("artifact `{}` has no size", hash.short())))?;
         if size as u64 > FILE_MAX {
             let what = format!("artifact `{}` declares {size} bytes, more than {FILE_MAX}", hash.short());
-            return Err(Error::new(Kind::TooLarge, what).hint("Leave so large a file out of the bundle."));
+            return Err(
+                Error::new(Kind::TooLarge, what).with_hint("Leave so large a file out of the bundle.")
+            );
         }
         if !matches!(row.get_ref(4)?.as_str(), Ok("blob")) {
             return Err(invalid(format!("artifact `{}` has no data", hash.short())));
@@ -244,11 +246,11 @@ pub(super) fn in_bundle(name: &str, e: Error) -> Error {
         }
         kind => (kind, e.to_string()),
     };
-    let hint = e.next_step().unwrap_or("Make the bundle anew.").to_owned();
-    Error::new(kind, format!("bundle `{name}`: {why}")).hint(hint).caused_by(e)
+    let hint = e.hint().unwrap_or("Make the bundle anew.").to_owned();
+    Error::new(kind, format!("bundle `{name}`: {why}")).with_hint(hint).caused_by(e)
 }
 
 fn no_bundle(name: &str, why: &str) -> Error {
     Error::new(Kind::Foreign, format!("`{name}` is not a plain bundle: {why}"))
-        .hint("Give a file that `ocx bundle export` or `fossil bundle export` wrote.")
+        .with_hint("Give a file that `ocx bundle export` or `fossil bundle export` wrote.")
 }

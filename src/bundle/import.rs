@@ -199,5 +199,5 @@ fn in_order(bundle: &Bundle, findings: &Findings, stored: &Stored) -> Vec<usize>
 
 /// A refusal that names an artifact.
 fn denied(what: String, hint: &str) -> Error {
-    Error::new(Kind::Denied, what).hint(hint)
+    Error::new(Kind::Denied, what).with_hint(hint)
 }

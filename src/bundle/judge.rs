@@ -103,7 +103,7 @@ pub(super) fn control_as_content(hash: &Hash) -> Error {
     let what = format!(
         "the file content `{hash}` has the form of a Fossil control artifact, which every server would obey"
     );
-    Error::new(Kind::Invalid, what).hint("Leave the check-in with that file out of the bundle.")
+    Error::new(Kind::Invalid, what).with_hint("Leave the check-in with that file out of the bundle.")
 }
 
 /// Lets the threads end.
@@ -186,7 +186,7 @@ impl Queue<'_> {
         let hash = self.bundle.inner.rows[row].hash;
         if !hash.names(content) {
             let what = format!("artifact `{hash}` does not have that hash");
-            let failure = Error::new(Kind::Corrupt, what).hint("Get the bundle anew.");
+            let failure = Error::new(Kind::Corrupt, what).with_hint("Get the bundle anew.");
             self.state().failure = Some(in_bundle(&self.bundle.inner.name, failure));
             return;
         }

@@ -55,7 +55,7 @@ impl Bundle {
     pub fn contents(&self) -> Result<Contents> {
         self.contents_by(|hash| {
             let what = format!("the bundle builds on the artifact `{hash}`, which is not in it");
-            Err(Error::new(Kind::NotFound, what).hint("Name a repository that holds it."))
+            Err(Error::new(Kind::NotFound, what).with_hint("Name a repository that holds it."))
         })
     }
 

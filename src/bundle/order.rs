@@ -92,7 +92,7 @@ fn in_a_circle(rows: &[Row], reached: &[u32]) -> Error {
         Kind::Invalid,
         format!("the deltas of artifact `{}` run in a circle", rows[first].hash.short()),
     )
-    .hint("Make the bundle anew.")
+    .with_hint("Make the bundle anew.")
 }
 
 #[cfg(test)]

@@ -118,16 +118,16 @@ impl Draft {
         let parent = store.check_in(&checkout.parent()?)?;
         if parent.hash != status.parent {
             return Err(Error::new(Kind::Changed, "the checkout has moved to another check-in meanwhile")
-                .hint("Look at the changes again."));
+                .with_hint("Look at the changes again."));
         }
         let merged = checkout.merged()?;
         if status.changes.is_empty() && merged.is_empty() {
             return Err(Error::new(Kind::Unchanged, "nothing has changed since the parent check-in")
-                .hint("Edit a file first."));
+                .with_hint("Edit a file first."));
         }
         if parent.private {
             return Err(Error::new(Kind::Denied, format!("the parent `{}` is private", parent.hash.short()))
-                .hint("Open a check-in that is public; a public one must not name a private parent."));
+                .with_hint("Open a check-in that is public; a public one must not name a private parent."));
         }
         let date = date_after(checkout, &parent, check_in.time.as_deref())?;
         let contents = contents(checkout, status, &*store.files(&parent.hash)?)?;
@@ -188,7 +188,7 @@ fn refuse_unstorable(status: &Status) -> Result<()> {
     let more = status.refused.len() - 1;
     let more = if more == 0 { String::new() } else { format!(", and {more} more such") };
     Err(Error::new(Kind::Invalid, format!("`{name}` cannot be checked in: {why}{more}"))
-        .hint("Rename or remove it, or ignore it by `.fossil-settings/ignore-glob`; a check-in holds every file or none."))
+        .with_hint("Rename or remove it, or ignore it by `.fossil-settings/ignore-glob`; a check-in holds every file or none."))
 }
 
 /// The contents that the repository may lack, read again and checked against the status.
@@ -216,14 +216,14 @@ fn contents(checkout: &Checkout, status: &Status, before: &Files) -> Result<Vec<
 fn entry(checkout: &Checkout, path: &TreePath) -> Result<Entry> {
     checkout.tree().stat(path).map_err(|e| {
         Error::new(Kind::Changed, format!("`{}` changed while it was looked at: {e}", path.shown()))
-            .hint("Look at the changes again.")
+            .with_hint("Look at the changes again.")
     })
 }
 
 fn check_content(path: &TreePath, file: &FileEntry, bytes: &[u8]) -> Result<()> {
     if !file.hash.names(bytes) {
         return Err(Error::new(Kind::Changed, format!("`{}` changed while it was looked at", path.shown()))
-            .hint("Look at the changes again."));
+            .with_hint("Look at the changes again."));
     }
     if looks_like_artifact(bytes) {
         return Err(Error::new(
@@ -233,7 +233,7 @@ fn check_content(path: &TreePath, file: &FileEntry, bytes: &[u8]) -> Result<()> 
                 path.shown()
             ),
         )
-        .hint(
+        .with_hint(
             "Change the file so that it is no well-formed artifact, for instance by a first line of text.",
         ));
     }
@@ -252,7 +252,7 @@ fn date_after(checkout: &Checkout, parent: &CheckInInfo, wanted: Option<&str>) -
     for _ in 0..5 {
         let (Some(date), Some(julian)) = at(wanted.unwrap_or("now"))? else {
             return Err(Error::new(Kind::Invalid, "the time of the check-in is no time")
-                .hint("Give it as `2026-11-30T10:23:45.120`."));
+                .with_hint("Give it as `2026-11-30T10:23:45.120`."));
         };
         if julian > parent.julian {
             return Ok(date);
@@ -266,13 +266,13 @@ fn date_after(checkout: &Checkout, parent: &CheckInInfo, wanted: Option<&str>) -
                     parent.time
                 ),
             )
-            .hint(
+            .with_hint(
                 "Set the clock right, or wait until it has passed the parent's time; nothing was stored.",
             ));
         }
         std::thread::sleep(std::time::Duration::from_millis(4));
     }
-    Err(Error::new(Kind::Busy, "the clock does not move").hint("Try again."))
+    Err(Error::new(Kind::Busy, "the clock does not move").with_hint("Try again."))
 }
 
 /// The tags by which the check-in leaves the parent's branch for its own; none when it stays.

@@ -48,7 +48,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection> {
         return Ok(db);
     }
     Err(Error::new(Kind::Foreign, format!("`{}` is not the database of a checkout", path.display()))
-        .hint("Remove the file, or open the checkout anew."))
+        .with_hint("Remove the file, or open the checkout anew."))
 }
 
 /// A variable of the checkout.

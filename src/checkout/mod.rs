@@ -93,7 +93,7 @@ impl Checkout {
             && store.user(user)?.is_none()
         {
             return Err(Error::new(Kind::NotFound, format!("no user `{user}` in the repository"))
-                .hint("Name a login of the repository."));
+                .with_hint("Name a login of the repository."));
         }
         let root =
             std::path::absolute(dir).map_err(|e| Error::io(format!("cannot find `{}`", dir.display()), e))?;
@@ -133,7 +133,7 @@ impl Checkout {
         });
         let Some((root, database)) = found else {
             return Err(Error::new(Kind::NotFound, format!("`{}` is not in a checkout", dir.display()))
-                .hint("Open one with `ocx open REPOSITORY FOLDER`, or name its folder with -C."));
+                .with_hint("Open one with `ocx open REPOSITORY FOLDER`, or name its folder with -C."));
         };
         let state = database::connect(&database)?;
         let file: String = var(&state, "repository")?.ok_or_else(|| no_parent(root))?;
@@ -200,7 +200,7 @@ impl Checkout {
         };
         let name = name.ok_or_else(|| {
             Error::new(Kind::NotFound, "nobody is named as the user of this checkout")
-                .hint("Run `ocx fossil user default NAME` in it.")
+                .with_hint("Run `ocx fossil user default NAME` in it.")
         })?;
         User::parse(&name)
     }
@@ -343,5 +343,5 @@ impl Checkout {
 
 fn not_utf8(path: &Path) -> Error {
     Error::new(Kind::Invalid, format!("the path `{}` is not UTF-8", path.display()))
-        .hint("Choose another folder.")
+        .with_hint("Choose another folder.")
 }

@@ -316,5 +316,5 @@ fn now_ns() -> i64 {
 /// The error for a check-in that is not in the repository any more.
 pub(crate) fn no_parent(root: &std::path::Path) -> Error {
     Error::new(Kind::NotFound, format!("the checkout `{}` stands on no check-in", root.display()))
-        .hint("Open a version with `ocx open`.")
+        .with_hint("Open a version with `ocx open`.")
 }

@@ -215,7 +215,7 @@ impl Checkout {
     pub fn undo(&self) -> Result<Updated> {
         if self.state(|db| var(db, "undo_available"))?.as_deref() != Some("1") {
             return Err(Error::new(Kind::NotFound, "there is no update or merge to take back")
-                .hint("Only the last one can be, and none before a check-in."));
+                .with_hint("Only the last one can be, and none before a check-in."));
         }
         let status = self.status()?;
         engine::command(&self.root, &["undo"], Some(self.user()?.as_str()))?;
@@ -235,7 +235,7 @@ impl Checkout {
                 Kind::Closed,
                 format!("the checkout stands on a closed leaf of `{}`", parent.branch),
             )
-            .hint("Update to another branch, or open this one again."));
+            .with_hint("Update to another branch, or open this one again."));
         }
         if matches!(how, MergeHow::Cherrypick | MergeHow::Backout) {
             if other.parents.is_empty() {
@@ -243,7 +243,7 @@ impl Checkout {
                     Kind::Invalid,
                     format!("check-in `{}` has no parent", other.hash.short()),
                 )
-                .hint("Merge it whole."));
+                .with_hint("Merge it whole."));
             }
         } else if store.descends(&parent.hash, &other.hash)?
             || self.merged()?.iter().any(|(hash, _)| *hash == other.hash)
@@ -278,5 +278,5 @@ impl Checkout {
 
 fn nothing(hash: &Hash) -> Error {
     Error::new(Kind::Unchanged, format!("there is nothing to take from check-in `{}`", hash.short()))
-        .hint("It is part of what is here already.")
+        .with_hint("It is part of what is here already.")
 }

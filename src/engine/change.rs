@@ -57,7 +57,7 @@ impl<'a> Change<'a> {
         if ended.code.unsigned_abs() == c::OCX_NO_USER {
             let name = user.to_string_lossy();
             return Err(Error::new(Kind::NotFound, format!("no user `{name}` in the repository"))
-                .hint("Name a login of this repository."));
+                .with_hint("Name a login of this repository."));
         }
         // SAFETY: I9 - the handle is the session's, which outlives the connection made of it.
         let connection = unsafe { Connection::from_handle(db) }?;
@@ -101,7 +101,7 @@ impl<'a> Change<'a> {
         if ended.code != 0 {
             self.broken = true;
             return Err(Error::new(Kind::Invalid, "Fossil's parser does not take the artifact")
-                .hint("Check its cards; nothing was stored."));
+                .with_hint("Check its cards; nothing was stored."));
         }
         Ok(rid.into())
     }
@@ -175,5 +175,5 @@ fn completed(what: &str, ended: &Ended) -> Result<()> {
 
 fn broken() -> Error {
     Error::new(Kind::Internal, "an earlier step of this change has failed")
-        .hint("Give that step's error on; nothing was stored.")
+        .with_hint("Give that step's error on; nothing was stored.")
 }

@@ -154,5 +154,5 @@ fn refusal(code: u32, a: &Artifacts) -> Result<()> {
             "Check the comment, the branch and the file names.",
         ),
     };
-    Err(Error::new(kind, what).hint(hint))
+    Err(Error::new(kind, what).with_hint(hint))
 }

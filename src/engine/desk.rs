@@ -150,7 +150,7 @@ fn open(path: &Path, file: (u64, u64)) -> Result<Warm> {
 fn file_of(path: &Path) -> Result<(u64, u64)> {
     let meta = std::fs::metadata(path).map_err(|e| {
         Error::io(format!("cannot open repository `{}`", path.display()), e)
-            .hint("Check the path, or make one with `ocx init`.")
+            .with_hint("Check the path, or make one with `ocx init`.")
     })?;
     Ok((meta.dev(), meta.ino()))
 }

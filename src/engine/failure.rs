@@ -64,22 +64,22 @@ pub(super) fn error_of(what: &str, ended: &Ended) -> Error {
             Kind::TooLarge,
             format!("{what}: Fossil's code ran out of its memory limit: {words}"),
         )
-        .hint("Work on smaller content, or give the engine a higher limit.");
+        .with_hint("Work on smaller content, or give the engine a higher limit.");
     }
     if ended.panicked {
         return Error::new(Kind::Internal, format!("{what}: Fossil's code stopped itself: {words}"))
-            .hint("Nothing was changed and other calls go on; please report these words.");
+            .with_hint("Nothing was changed and other calls go on; please report these words.");
     }
     if let Some(path) = words.split(NOT_VALID).nth(1)
         && let Some((kind, why, hint)) = why_not_valid(path)
     {
-        return Error::new(kind, format!("{what}: {words}: {why}")).hint(hint);
+        return Error::new(kind, format!("{what}: {words}: {why}")).with_hint(hint);
     }
     let row = WORDS.iter().find(|(part, ..)| words.contains(part));
     let (kind, hint) = row.map_or((Kind::Internal, None), |&(_, kind, hint)| (kind, hint));
     let e = Error::new(kind, format!("{what}: {words}"));
     match hint {
-        Some(hint) => e.hint(hint),
+        Some(hint) => e.with_hint(hint),
         None => e,
     }
 }

@@ -80,7 +80,7 @@ pub fn command(directory: &Path, args: &[&str], user: Option<&str>) -> Result<Ou
                 Kind::Unsupported,
                 format!("{what}: this system gives a thread no working directory of its own"),
             )
-            .hint("Allow unshare(CLONE_FS) to this process."));
+            .with_hint("Allow unshare(CLONE_FS) to this process."));
         }
         Desk::once(&what, |s| s.command(&directory, &args, user.as_ref()))
             .map(|e| Output { out: e.out, err: e.err })

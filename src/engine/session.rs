@@ -37,7 +37,7 @@ pub(super) fn start(busy_timeout_ms: i32) -> Result<usize> {
     let size = unsafe { c::ocx_start() };
     if size == 0 {
         return Err(Error::new(Kind::Unsupported, "this build has no isolated copy of Fossil's data")
-            .hint("Build with GNU binutils, as README.md says."));
+            .with_hint("Build with GNU binutils, as README.md says."));
     }
     // SAFETY: I3 - on the engine thread.
     unsafe { c::ocx_set_busy_timeout_ms(busy_timeout_ms) };

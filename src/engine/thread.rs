@@ -56,7 +56,7 @@ impl<R> Started<R> {
 pub(super) fn start<R: Send + 'static>(f: impl FnOnce(&Desk) -> R + Send + 'static) -> Result<Started<R>> {
     if OF_THE_ENGINE.get() {
         return Err(Error::new(Kind::Invalid, "a transport calls the engine while its own call runs")
-            .hint("Call the engine after the sync has ended."));
+            .with_hint("Call the engine after the sync has ended."));
     }
     let (reply, result) = mpsc::sync_channel(1);
     let job: Job = Box::new(move |desk| {
@@ -69,14 +69,14 @@ pub(super) fn start<R: Send + 'static>(f: impl FnOnce(&Desk) -> R + Send + 'stat
 }
 
 fn ended() -> Error {
-    Error::new(Kind::Internal, "the engine thread has ended").hint("Start the process again.")
+    Error::new(Kind::Internal, "the engine thread has ended").with_hint("Start the process again.")
 }
 
 /// The way to the engine thread, which the first call starts.
 fn jobs() -> Result<&'static mpsc::Sender<Job>> {
     JOBS.get_or_init(start_thread).as_ref().ok_or_else(|| {
         Error::new(Kind::Unsupported, "the engine thread cannot start")
-            .hint("Check the limits on threads and memory.")
+            .with_hint("Check the limits on threads and memory.")
     })
 }
 

@@ -33,7 +33,7 @@ pub fn run(out: &mut dyn Write) -> Result<()> {
     let source = Path::new(SOURCE);
     if !source.join("VERSION").is_file() {
         return Err(Error::new(Kind::NotFound, format!("Fossil's sources are no longer at `{SOURCE}`"))
-            .hint("Run the demonstration where the program was built: `cargo run --release -- demo`."));
+            .with_hint("Run the demonstration where the program was built: `cargo run --release -- demo`."));
     }
     let started = Instant::now();
     let mut story = Story { out };
@@ -160,5 +160,5 @@ fn text<'a>(answer: &'a Value, pointer: &str) -> Result<&'a str> {
 /// The error for a step that is not as expected.
 fn unexpected(step: &str, what: &str) -> Error {
     Error::new(Kind::Internal, format!("the demonstration stopped at {step}: {what}"))
-        .hint("Please report this with the lines above.")
+        .with_hint("Please report this with the lines above.")
 }

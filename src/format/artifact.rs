@@ -388,7 +388,7 @@ fn escaped(text: &str) -> Result<String> {
 
 fn invalid(why: &str) -> Error {
     Error::new(Kind::Invalid, format!("cannot write the artifact: {why}"))
-        .hint("Change the value that the message names.")
+        .with_hint("Change the value that the message names.")
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ impl Markup {
             || {
                 let shown = crate::name::shown(mimetype.as_bytes());
                 Error::new(Kind::Invalid, format!("`{shown}` is no markup that Fossil renders"))
-                    .hint("Give `text/x-markdown`, `text/x-fossil-wiki` or `text/plain`.")
+                    .with_hint("Give `text/x-markdown`, `text/x-fossil-wiki` or `text/plain`.")
             },
         )
     }

@@ -78,12 +78,12 @@ impl Reply {
         if let Some(holder) = &self.lock_holder {
             return Some(
                 Error::new(Kind::Busy, format!("the check-in is locked on the server by `{holder}`"))
-                    .hint("Pull, and try again when they are done."),
+                    .with_hint("Pull, and try again when they are done."),
             );
         }
         self.is_html.then(|| {
             Error::new(Kind::Refused, "the server answers with a web page, not with Fossil's sync protocol")
-                .hint("Check the URL: it is that of a Fossil repository.")
+                .with_hint("Check the URL: it is that of a Fossil repository.")
         })
     }
 }
@@ -108,7 +108,7 @@ fn error_of(words: &str) -> Error {
     } else {
         (Kind::Refused, "See what the server says.")
     };
-    Error::new(kind, format!("the server says: {words}")).hint(hint)
+    Error::new(kind, format!("the server says: {words}")).with_hint(hint)
 }
 
 impl Unversioned {

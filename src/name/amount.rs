@@ -45,7 +45,7 @@ impl FromStr for Amount {
     fn from_str(text: &str) -> Result<Self, Error> {
         parse(text).map(|kib| Self { kib }).ok_or_else(|| {
             Error::new(Kind::Invalid, format!("`{}` is not an amount", text.escape_debug()))
-                .hint("Write a whole number and one unit: `512K`, `64M` or `2G`.")
+                .with_hint("Write a whole number and one unit: `512K`, `64M` or `2G`.")
         })
     }
 }

@@ -110,6 +110,6 @@ mod tests {
     fn a_refusal_names_the_branch_and_the_rule() {
         let e = Branch::parse("facade").unwrap_err();
         assert!(e.to_string().contains("`facade` looks like an artifact hash"), "{e}");
-        assert!(e.next_step().is_some());
+        assert!(e.hint().is_some());
     }
 }

@@ -71,7 +71,7 @@ use text_value;
 /// A refused name: "`what` `text` breaks the rule".
 fn refused(what: &str, text: &str, rule: impl AsRef<str>, hint: impl Into<String>) -> Error {
     let text = shown::cut_shown(text.as_bytes());
-    Error::new(Kind::Invalid, format!("{what} `{text}` {}", rule.as_ref())).hint(hint)
+    Error::new(Kind::Invalid, format!("{what} `{text}` {}", rule.as_ref())).with_hint(hint)
 }
 
 /// Says why Fossil would read `text` as something other than a plain name, if it would.

@@ -16,7 +16,7 @@ impl Password {
     pub fn parse(text: &str) -> Result<Self> {
         if text.is_empty() || text.chars().any(char::is_control) {
             return Err(Error::new(Kind::Invalid, "the password is empty or holds a control character")
-                .hint("Give the password as it was set on the server."));
+                .with_hint("Give the password as it was set on the server."));
         }
         Ok(Self(text.into()))
     }

@@ -194,7 +194,7 @@ mod tests {
     fn refusal(text: &str) -> String {
         let e = TreePath::parse(text).expect_err(text);
         assert_eq!(e.kind(), Kind::Invalid);
-        assert!(e.next_step().is_some());
+        assert!(e.hint().is_some());
         e.to_string()
     }
 

@@ -46,7 +46,7 @@ impl FromStr for Span {
     fn from_str(text: &str) -> Result<Self, Error> {
         parse(text).map(|ms| Self { ms }).ok_or_else(|| {
             Error::new(Kind::Invalid, format!("`{}` is not a length of time", text.escape_debug()))
-                .hint("Write a whole number and one unit: `500ms`, `45s`, `10m` or `1h`.")
+                .with_hint("Write a whole number and one unit: `500ms`, `45s`, `10m` or `1h`.")
         })
     }
 }

@@ -148,16 +148,16 @@ impl Audits {
                 format!("is of a run that you took part in (`{}`)", info.branch)
             };
             return Err(Error::new(Kind::Denied, format!("check-in {} {whose}", check_in.short()))
-                .hint("Leave the verdict to a login that had no part in it."));
+                .with_hint("Leave the verdict to a login that had no part in it."));
         }
         if info.private {
             let what = format!("check-in {} is private, and so would the verdict be", check_in.short());
-            return Err(Error::new(Kind::Refused, what).hint("Audit it when it is public."));
+            return Err(Error::new(Kind::Refused, what).with_hint("Audit it when it is public."));
         }
         if self.verdict(check_in, user)?.is_some_and(|(standing, _)| standing == verdict.to_string()) {
             let what = format!("your verdict on check-in {} is `{verdict}` already", check_in.short());
             return Err(Error::new(Kind::Unchanged, what)
-                .hint("There is nothing to do; go on with the next check-in."));
+                .with_hint("There is nothing to do; go on with the next check-in."));
         }
         own_tag(user).map(drop)
     }

@@ -78,7 +78,7 @@ impl Author<'_, '_> {
             Kind::Invalid,
             format!("what this follows is dated {} UTC, and would win over it", held.unwrap_or_default()),
         )
-        .hint("Set the clock right, or have what is dated wrongly withdrawn."))
+        .with_hint("Set the clock right, or have what is dated wrongly withdrawn."))
     }
 
     /// Stores a control artifact and links it in; the artifact `previous` may become a delta from it.
@@ -125,6 +125,6 @@ impl Author<'_, '_> {
             return Ok(());
         }
         Err(Error::new(Kind::Invalid, "Fossil's parser does not take the artifact")
-            .hint("Check its values; nothing was stored."))
+            .with_hint("Check its values; nothing was stored."))
     }
 }

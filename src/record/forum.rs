@@ -152,7 +152,7 @@ impl Forum {
                 Kind::Invalid,
                 format!("the post `{}` is a reply, without a title", post.short()),
             )
-            .hint("Leave the title out, or edit the post that began the thread."));
+            .with_hint("Leave the title out, or edit the post that began the thread."));
         }
         let title = title.map(titled).transpose()?.or_else(|| old.title.clone());
         self.replace(&old, title, said(text)?, markup, user)
@@ -200,7 +200,7 @@ impl Forum {
                 Kind::Denied,
                 format!("the post `{}` is by {}", post.short(), old.author),
             )
-            .hint("Reply to it instead; only its author and an administrator may edit it."));
+            .with_hint("Reply to it instead; only its author and an administrator may edit it."));
         }
         self.refuse_closed(&old, user)?;
         Ok(old)
@@ -211,7 +211,7 @@ impl Forum {
             return Ok(());
         }
         Err(Error::new(Kind::Closed, format!("the post `{}` is closed", post.hash.short()))
-            .hint("Begin another thread, or ask an administrator to open this one."))
+            .with_hint("Begin another thread, or ask an administrator to open this one."))
     }
 
     fn put(&self, draft: Draft, user: &User) -> Result<Post> {
@@ -267,16 +267,16 @@ fn titled(title: &str) -> Result<String> {
     }
     if title.contains(char::is_control) {
         return Err(Error::new(Kind::Invalid, "the title of the post holds a control character")
-            .hint("Give one line of text."));
+            .with_hint("Give one line of text."));
     }
     Ok(title.to_owned())
 }
 
 fn blank(what: &str) -> Error {
-    Error::new(Kind::Invalid, format!("the {what} of the post is blank")).hint("Say something.")
+    Error::new(Kind::Invalid, format!("the {what} of the post is blank")).with_hint("Say something.")
 }
 
 fn moved_on(post: &Hash) -> Error {
     Error::new(Kind::Changed, format!("the post `{}` has a newer version", post.short()))
-        .hint("Read the post again and edit its newest version.")
+        .with_hint("Read the post again and edit its newest version.")
 }

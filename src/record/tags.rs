@@ -165,7 +165,7 @@ impl Tags {
                 Kind::NotFound,
                 format!("check-in `{}` has no tag `{tag}`", check_in.short()),
             )
-            .hint("List its tags."));
+            .with_hint("List its tags."));
         }
         self.put(vec![card(TagAction::Cancel, format!("sym-{tag}"), *check_in, None)], user)
     }
@@ -214,7 +214,7 @@ impl Tags {
     ) -> Result<Hash> {
         if !self.repository.store().has_branch(branch)? {
             return Err(
-                Error::new(Kind::NotFound, format!("no branch `{branch}`")).hint("List the branches.")
+                Error::new(Kind::NotFound, format!("no branch `{branch}`")).with_hint("List the branches.")
             );
         }
         let leaves = self.repository.store().ask(|db| leaves(db, branch, closed))?;
@@ -235,7 +235,7 @@ impl Tags {
             return Ok(());
         }
         Err(Error::new(Kind::Exists, format!("`{tag}` is the name of a branch"))
-            .hint("Choose another name for the tag."))
+            .with_hint("Choose another name for the tag."))
     }
 
     /// Stores a control artifact with these tags, all on check-ins; private when one of those is.

@@ -104,14 +104,14 @@ impl Unversioned {
         })?;
         let (encoding, stored) = stored.ok_or_else(|| {
             Error::new(Kind::Changed, format!("the unversioned file `{name}` was replaced while it was read"))
-                .hint("Read it again.")
+                .with_hint("Read it again.")
         })?;
         let Some(stored) = stored else {
             return Err(Error::new(
                 Kind::NotFound,
                 format!("the content of the unversioned file `{name}` is not here"),
             )
-            .hint("Sync the unversioned files with a server that holds it."));
+            .with_hint("Sync the unversioned files with a server that holds it."));
         };
         let max = usize::try_from(found.size).unwrap_or(usize::MAX);
         let bytes = if encoding == 1 { packed::unpack(&stored, max)? } else { stored };
@@ -122,7 +122,7 @@ impl Unversioned {
             Kind::Corrupt,
             format!("the unversioned file `{name}` is damaged: its bytes have another hash"),
         )
-        .hint("Put it again, or sync with a server that has it whole."))
+        .with_hint("Put it again, or sync with a server that has it whole."))
     }
 
     /// Refuses a size that [`put`](Self::put) would refuse, before the bytes are there.
@@ -134,7 +134,7 @@ impl Unversioned {
             return Ok(());
         }
         let what = format!("the unversioned file `{name}` has {size} bytes, more than {UNVERSIONED_MAX}");
-        Err(Error::new(Kind::TooLarge, what).hint("Split the file, or keep it elsewhere."))
+        Err(Error::new(Kind::TooLarge, what).with_hint("Split the file, or keep it elsewhere."))
     }
 
     /// Puts a file, in the place of any that has the name. The newest date counts everywhere, so where the content held is
@@ -199,7 +199,7 @@ fn next_time(db: &Connection, name: &UnversionedName) -> Result<i64> {
             Kind::Invalid,
             format!("what is held of the unversioned file `{name}` is dated {date} UTC, and would win over a new one"),
         )
-        .hint("Have it removed where the clock was wrong, or use another name.")),
+        .with_hint("Have it removed where the clock was wrong, or use another name.")),
         Some(held) => Ok(now.max(held + 1)),
         None => Ok(now),
     }
@@ -238,5 +238,6 @@ fn is_there(db: &Connection) -> rusqlite::Result<bool> {
 }
 
 fn no_file(name: &UnversionedName) -> Error {
-    Error::new(Kind::NotFound, format!("no unversioned file `{name}`")).hint("List the unversioned files.")
+    Error::new(Kind::NotFound, format!("no unversioned file `{name}`"))
+        .with_hint("List the unversioned files.")
 }

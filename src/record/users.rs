@@ -100,7 +100,7 @@ impl Users {
                 Kind::Invalid,
                 format!("the contact information of `{user}` holds a control character"),
             )
-            .hint("Give one line of text."));
+            .with_hint("Give one line of text."));
         }
         let info = info.to_owned();
         let secret = password.map(|password| self.secret(&user, password)).transpose()?.unwrap_or_default();
@@ -132,7 +132,7 @@ impl Users {
     pub fn set_password(&self, user: &User, password: &Password, by: &User) -> Result<()> {
         if GROUPS.contains(&user.as_str()) {
             return Err(Error::new(Kind::Invalid, format!("`{user}` is a group, which has no password"))
-                .hint("Give the password to a login of a person or an agent."));
+                .with_hint("Give the password to a login of a person or an agent."));
         }
         let (user, secret) = (user.clone(), self.secret(user, password)?);
         self.write(by, move |db| {
@@ -224,7 +224,7 @@ fn checked(caps: &str) -> Result<String> {
         if !LETTERS.contains(letter) {
             let shown = crate::name::shown(letter.to_string().as_bytes());
             return Err(Error::new(Kind::Invalid, format!("`{shown}` is no capability"))
-                .hint(format!("Give letters of `{LETTERS}`.")));
+                .with_hint(format!("Give letters of `{LETTERS}`.")));
         }
         if !letters.contains(letter) {
             letters.push(letter);
@@ -239,7 +239,8 @@ fn refuse_taken(db: &Connection, user: &User) -> Result<()> {
     match db.query_row(sql, [user.as_str()], |row| text(row, 0)).optional()? {
         None => Ok(()),
         Some(taken) => {
-            Err(Error::new(Kind::Exists, format!("there is a user `{taken}`")).hint("Choose another name."))
+            Err(Error::new(Kind::Exists, format!("there is a user `{taken}`"))
+                .with_hint("Choose another name."))
         }
     }
 }
@@ -249,14 +250,15 @@ fn refuse_masterless(db: &Connection) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(Kind::Denied, "nobody would be left who may do everything")
-        .hint("Give the capability `s` to another login first."))
+        .with_hint("Give the capability `s` to another login first."))
 }
 
 fn changed_one(user: &User, rows: usize) -> Result<()> {
     if rows > 0 {
         return Ok(());
     }
-    Err(Error::new(Kind::NotFound, format!("no user `{user}`")).hint("Give a login that the repository has."))
+    Err(Error::new(Kind::NotFound, format!("no user `{user}`"))
+        .with_hint("Give a login that the repository has."))
 }
 
 fn has_table(db: &Connection, name: &str) -> Result<bool> {

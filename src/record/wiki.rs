@@ -137,12 +137,12 @@ impl Wiki {
         };
         let version = found.ok_or_else(|| match version {
             None => Error::new(Kind::NotFound, format!("the wiki page `{page}` is deleted"))
-                .hint("Read an older version, or write the page anew."),
+                .with_hint("Read an older version, or write the page anew."),
             Some(hash) => Error::new(
                 Kind::NotFound,
                 format!("`{}` is no version of the wiki page `{page}`", hash.short()),
             )
-            .hint("Take a version from the page's history."),
+            .with_hint("Take a version from the page's history."),
         })?;
         let edit = WikiEdit::parse(&self.repository.store().content(&version.hash)?)?;
         Ok(WikiContent {
@@ -183,7 +183,7 @@ impl Wiki {
             return Ok(());
         }
         Err(Error::new(Kind::Invalid, format!("the text for the wiki page `{page}` is blank"))
-            .hint("Leave some text on the page; a page is deleted as such, not by an empty text."))
+            .with_hint("Leave some text on the page; a page is deleted as such, not by an empty text."))
     }
 
     /// Deletes a page, of which `previous` must be the newest version, as Fossil does: by an empty version.
@@ -240,13 +240,13 @@ fn basis(page: &PageName, newest: Option<&WikiVersion>, wanted: Option<Hash>) ->
         (None, Some(_)) => Err(no_page(page)),
         (Some(newest), None) => {
             Err(Error::new(Kind::Exists, format!("there is a wiki page `{page}`, by {}", newest.user))
-                .hint("Read it, and write it with its version named."))
+                .with_hint("Read it, and write it with its version named."))
         }
         (Some(newest), Some(_)) => Err(Error::new(
             Kind::Changed,
             format!("the wiki page `{page}` has moved on to `{}` by {}", newest.hash.short(), newest.user),
         )
-        .hint("Read the page again and make the edit there.")),
+        .with_hint("Read the page again and make the edit there.")),
     }
 }
 
@@ -285,5 +285,5 @@ fn versions(db: &Connection, page: &PageName) -> rusqlite::Result<Vec<WikiVersio
 
 fn no_page(page: &PageName) -> Error {
     Error::new(Kind::NotFound, format!("no wiki page `{page}`"))
-        .hint("List the pages, or write it without naming a version.")
+        .with_hint("List the pages, or write it without naming a version.")
 }

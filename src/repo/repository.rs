@@ -114,7 +114,7 @@ impl Repository {
         // Progress is written over itself by carriage returns.
         let finding = out.out.split(['\n', '\r']).find(is_finding).unwrap_or("damage").trim();
         Err(Error::new(Kind::Corrupt, format!("repository `{}`: {finding}", self.path().display()))
-            .hint("Clone the repository anew from a server that has it whole."))
+            .with_hint("Clone the repository anew from a server that has it whole."))
     }
 
     /// A connection that may write, for tables that Fossil does not guard.
@@ -136,19 +136,19 @@ pub(crate) fn new_file(path: &Path) -> Result<PathBuf> {
         std::path::absolute(path).map_err(|e| Error::io(format!("cannot find `{}`", path.display()), e))?;
     if path.symlink_metadata().is_ok() {
         return Err(Error::new(Kind::Exists, format!("`{}` is there already", path.display()))
-            .hint("Name a file that does not exist yet."));
+            .with_hint("Name a file that does not exist yet."));
     }
     match path.parent().map(Path::metadata) {
         Some(Ok(meta)) if meta.is_dir() => Ok(path),
         _ => Err(Error::new(Kind::NotFound, format!("no folder for `{}`", path.display()))
-            .hint("Make the folder first.")),
+            .with_hint("Make the folder first.")),
     }
 }
 
 fn text(path: &Path) -> Result<&str> {
     path.to_str().ok_or_else(|| {
         Error::new(Kind::Invalid, format!("the path `{}` is not UTF-8", path.display()))
-            .hint("Rename the file.")
+            .with_hint("Rename the file.")
     })
 }
 

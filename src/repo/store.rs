@@ -246,7 +246,7 @@ fn check_kind(db: &Connection, path: &Path) -> Result<()> {
 
 fn foreign(path: &Path, why: &str) -> Error {
     Error::new(Kind::Foreign, format!("`{}` is not a Fossil repository: {why}", path.display()))
-        .hint("Give the path of a repository file.")
+        .with_hint("Give the path of a repository file.")
 }
 
 fn cannot_read(path: &Path, e: rusqlite::Error) -> Error {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use sha1::{Digest, Sha1};
 
+use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::format::sync_cards::{Reply, Unversioned};
 use crate::name::Password;
 use crate::name::{Hash, User};
 use crate::repo::Repository;
-use crate::sync::client::{Cancel, Exchange};
+use crate::sync::client::Exchange;
 use crate::sync::remote::Remote;
 
 /// Without this, servers take a client for one that knows no SHA3 hashes.
@@ -84,7 +85,7 @@ impl<'a> Server<'a> {
             Err(e) => format!("it is not known whether the server at {self} holds what was sent: {e}"),
         };
         Err(Error::new(Kind::NotPushed, why)
-            .hint("Push again; if that does not help, ask who runs the server."))
+            .with_hint("Push again; if that does not help, ask who runs the server."))
     }
 
     /// The server's unversioned files, deleted ones too.
@@ -146,7 +147,7 @@ pub(super) fn blame(remote: &Remote, e: Error) -> Error {
         return e;
     }
     Error::new(Kind::Refused, format!("what {remote} sent cannot be used: {e}"))
-        .hint("Try another server, or have that one checked with `fossil test-integrity`.")
+        .with_hint("Try another server, or have that one checked with `fossil test-integrity`.")
 }
 
 /// The login for Fossil's own code; a user without a password is refused there by ending the process.
@@ -156,7 +157,7 @@ pub(super) fn login(remote: &Remote) -> Result<Option<(String, String)>> {
         (Some(user), Some(password)) => Ok(Some((user.to_string(), password.reveal().to_owned()))),
         (Some(user), None) => {
             Err(Error::new(Kind::LoginFailed, format!("no password is known for `{user}` at {remote}"))
-                .hint("Give the password, or remember it with the remote."))
+                .with_hint("Give the password, or remember it with the remote."))
         }
     }
 }

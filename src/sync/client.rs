@@ -17,9 +17,10 @@ use std::time::{Duration, Instant};
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
-pub use self::connection::{Cancel, Connection, Limits, Reach};
+pub use self::connection::{Connection, Limits, Reach};
 use self::failure::Failure;
 use super::remote::{Remote, Url};
+use crate::cancel::{Cancel, OnCancel};
 use crate::error::{Error, Kind, Result};
 use crate::format::packed;
 use crate::name::Password;
@@ -32,7 +33,7 @@ const COMPRESSED: &str = "application/x-fossil";
 /// Exchanges with one server, over a line that is kept open between them; safe to share between threads.
 ///
 /// ```no_run
-/// use ocx::sync::client::{Cancel, Exchange};
+/// use ocx::{cancel::Cancel, sync::client::Exchange};
 /// use ocx::sync::remote::Remote;
 /// let exchange = Exchange::new(&Remote::parse("http://127.0.0.1:8080/")?, &Cancel::new());
 /// let reply = exchange.exchange(None, b"pragma client-version 22800\n")?;
@@ -45,8 +46,8 @@ pub struct Exchange {
     url: Url,
     password: Option<Password>,
     cancel: Cancel,
-    /// Under which `cancel` knows the agent.
-    number: u64,
+    /// Shuts the agent down at a cancel.
+    at_cancel: OnCancel,
 }
 
 impl fmt::Debug for Exchange {
@@ -60,7 +61,7 @@ impl fmt::Debug for Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        if self.cancel.forget(self.number) {
+        if self.at_cancel.take_back() {
             self.connection.give_back(&self.url, self.agent.clone());
         }
     }
@@ -73,14 +74,14 @@ impl Exchange {
         let connection = remote.connection().clone();
         let agent = connection.take(remote.place());
         let ended = agent.clone();
-        let number = cancel.watch(move || ended.shutdown());
+        let at_cancel = cancel.on_cancel(move || ended.shutdown());
         Self {
             agent,
             connection,
             url: remote.place().clone(),
             password: remote.password().cloned(),
             cancel: cancel.clone(),
-            number,
+            at_cancel,
         }
     }
 
@@ -115,22 +116,20 @@ impl Exchange {
             body: packed_request(login_card, body)?,
         };
         let (ended, end) = mpsc::channel();
-        let at_cancel = ended.clone();
-        let number = self.cancel.watch(move || {
+        let cancelled = ended.clone();
+        let _at_cancel = self.cancel.on_cancel(move || {
             // Nobody may wait any more.
-            let _ = at_cancel.send(Err(Failure::Cancelled));
+            let _ = cancelled.send(Err(Failure::Cancelled));
         });
         let started = thread::Builder::new().name("ocx-http".to_owned()).spawn(move || {
             let _ = ended.send(request.follow());
         });
-        let reply = match started {
+        match started {
             Ok(_) => end.recv().unwrap_or_else(|_| {
                 Err(Error::new(Kind::Internal, "the thread of an exchange has broken").into())
             }),
             Err(e) => Err(Error::io("cannot start a thread for an exchange", e).into()),
-        };
-        self.cancel.forget(number);
-        reply
+        }
     }
 }
 

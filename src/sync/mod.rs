@@ -17,12 +17,13 @@ use std::fmt;
 use std::path::Path;
 
 use self::ask::Server;
-pub use self::client::{Cancel, Connection, Limits, Reach};
+pub use self::client::{Connection, Limits, Reach};
 use self::clone::clone;
 pub use self::remote::Remote;
 use self::turn::Turn;
 pub use self::unversioned::UnversionedChanges;
 use self::wire::{Log, Wire};
+use crate::cancel::Cancel;
 use crate::engine::{self, SyncRequest};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, Password, User};
@@ -31,7 +32,7 @@ use crate::repo::{Repository, make_aside, new_file, remove_unless};
 /// What a sync is to do.
 ///
 /// ```
-/// use ocx::sync::{Cancel, SyncOptions};
+/// use ocx::{cancel::Cancel, sync::SyncOptions};
 /// let cancel = Cancel::new();
 /// let options = SyncOptions::both().with_unversioned().until(&cancel);
 /// assert!(options.push && options.pull && options.unversioned && !options.private);
@@ -336,7 +337,7 @@ impl Repository {
         }
         match self.receive(server, &SyncOptions { push: false, ..options.clone() }) {
             Ok(log) => Error::new(Kind::Denied, format!("{e}; {} artifacts were received", log.received))
-                .hint("Ask for the capability on the server, or pull only."),
+                .with_hint("Ask for the capability on the server, or pull only."),
             Err(_) => e,
         }
     }

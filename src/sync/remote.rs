@@ -134,7 +134,7 @@ fn percent_encoded(text: &str) -> String {
 fn percent_decoded(text: &str) -> Result<String> {
     let wrong = || {
         Error::new(Kind::Invalid, "the user or password in the URL is wrongly encoded")
-            .hint("Write each special character in them as `%` and two hex digits.")
+            .with_hint("Write each special character in them as `%` and two hex digits.")
     };
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

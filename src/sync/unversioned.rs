@@ -83,10 +83,10 @@ fn not_taken(server: &Server<'_>, names: &[String], pull_only: bool) -> Error {
             Kind::Denied,
             format!("the server does not let this login write unversioned files: {some}{more} stay here"),
         )
-        .hint("Ask for the capability to write unversioned files (`y`) on the server.");
+        .with_hint("Ask for the capability to write unversioned files (`y`) on the server.");
     }
     Error::new(Kind::NotPushed, format!("the server at {server} does not hold unversioned {some}{more}"))
-        .hint("Sync again; if that does not help, ask who runs the server.")
+        .with_hint("Sync again; if that does not help, ask who runs the server.")
 }
 
 #[cfg(test)]

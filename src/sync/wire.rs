@@ -41,7 +41,7 @@ impl Log {
         }
         (push && self.pull_only).then(|| {
             Error::new(Kind::Denied, "the server does not let this login push")
-                .hint("Ask for the check-in capability (`i`) on the server.")
+                .with_hint("Ask for the check-in capability (`i`) on the server.")
         })
     }
 
@@ -49,7 +49,7 @@ impl Log {
         let (kind, what, hint) = self.errors.last()?;
         let e = Error::new(*kind, what.clone());
         Some(match hint {
-            Some(hint) => e.hint(hint.clone()),
+            Some(hint) => e.with_hint(hint.clone()),
             None => e,
         })
     }
@@ -89,7 +89,7 @@ impl Log {
     }
 
     pub fn note(&mut self, e: &Error) {
-        self.errors.push((e.kind(), e.to_string(), e.next_step().map(str::to_owned)));
+        self.errors.push((e.kind(), e.to_string(), e.hint().map(str::to_owned)));
     }
 }
 

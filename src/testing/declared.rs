@@ -51,7 +51,9 @@ impl Declared {
     pub fn parse(content: &[u8]) -> Result<Self> {
         if content.len() > MAX_BYTES {
             let what = format!("`{FILE}` has {} bytes, more than {MAX_BYTES}", content.len());
-            return Err(Error::new(Kind::TooLarge, what).hint("Move long commands into scripts in the tree."));
+            return Err(
+                Error::new(Kind::TooLarge, what).with_hint("Move long commands into scripts in the tree.")
+            );
         }
         let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
         let json = |e: serde_json::Error| wrong(&e.to_string()).caused_by(e);
@@ -85,7 +87,7 @@ impl Declared {
                 [] => format!("Declare it in `{FILE}`."),
                 some => format!("Name one of {}.", some.join(", ")),
             };
-            Error::new(Kind::NotFound, format!("no test `{}`", name.escape_debug())).hint(hint)
+            Error::new(Kind::NotFound, format!("no test `{}`", name.escape_debug())).with_hint(hint)
         })
     }
 }
@@ -120,7 +122,7 @@ fn check((index, line): (usize, Line)) -> Result<Test> {
     if name.trim() != name || name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
         let what = format!("test {} has the name `{}`", index + 1, name.escape_debug());
         return Err(wrong(&what)
-            .hint(format!("A name has 1 to {MAX_NAME} bytes, one line, without spaces around it.")));
+            .with_hint(format!("A name has 1 to {MAX_NAME} bytes, one line, without spaces around it.")));
     }
     if command.trim().is_empty() {
         return Err(wrong(&format!("test `{name}` has an empty command")));
@@ -131,12 +133,12 @@ fn check((index, line): (usize, Line)) -> Result<Test> {
         )));
     }
     let limit = timeout.as_deref().map_or(Ok(DEFAULT_LIMIT), str::parse::<Span>).map_err(|e| {
-        let hint = e.next_step().unwrap_or_default().to_owned();
-        wrong(&format!("the timeout of test `{name}`: {e}")).hint(hint)
+        let hint = e.hint().unwrap_or_default().to_owned();
+        wrong(&format!("the timeout of test `{name}`: {e}")).with_hint(hint)
     })?;
     if limit > MAX_LIMIT || limit.duration().is_zero() {
         let what = format!("the timeout of test `{name}` is {limit}");
-        return Err(wrong(&what).hint(format!("It is more than nothing and at most {MAX_LIMIT}.")));
+        return Err(wrong(&what).with_hint(format!("It is more than nothing and at most {MAX_LIMIT}.")));
     }
     Ok(Test { name, command, limit })
 }
@@ -144,7 +146,7 @@ fn check((index, line): (usize, Line)) -> Result<Test> {
 fn wrong(what: &str) -> Error {
     let shape = r#"{"tests":[{"name":"unit","command":"cargo test","timeout":"10m"}]}"#;
     Error::new(Kind::Invalid, format!("`{FILE}`: {what}"))
-        .hint(format!("Edit `{FILE}` so that it has the shape {shape}."))
+        .with_hint(format!("Edit `{FILE}` so that it has the shape {shape}."))
 }
 
 #[cfg(test)]
@@ -180,7 +182,7 @@ mod tests {
             let e = Declared::parse(content.as_bytes()).unwrap_err();
             assert_eq!(e.kind(), Kind::Invalid, "{content}");
             assert!(e.to_string().contains(names), "{content}: {e}");
-            assert!(e.next_step().is_some());
+            assert!(e.hint().is_some());
         }
     }
 
@@ -195,6 +197,6 @@ mod tests {
         let declared = Declared::parse(br#"{"tests":[{"name":"unit","command":"x"}]}"#).unwrap();
         let e = declared.test("lint").unwrap_err();
         assert_eq!(e.kind(), Kind::NotFound);
-        assert_eq!(e.next_step(), Some("Name one of `unit`."));
+        assert_eq!(e.hint(), Some("Name one of `unit`."));
     }
 }

@@ -11,8 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::cancel::Cancel;
 use rusqlite::Connection;
-use tokio_util::sync::CancellationToken;
 
 use super::claim::Claim;
 use super::{Declared, Progress, Snapshot, Test, TestReport, TestResult, evidence, log};
@@ -57,7 +57,7 @@ pub struct Ask<'a> {
     /// How long at most.
     pub wait: Duration,
     /// Ends the tests when it is cancelled.
-    pub cancel: &'a CancellationToken,
+    pub cancel: &'a Cancel,
     /// Called about once a second while waiting.
     pub progress: &'a mut dyn FnMut(&Progress),
 }
@@ -159,7 +159,7 @@ impl<G> Drop for Jobs<G> {
 
 fn busy(what: &str) -> Error {
     Error::new(Kind::Busy, format!("this checkout runs {what}"))
-        .hint("Wait until it has ended, then run the test again.")
+        .with_hint("Wait until it has ended, then run the test again.")
 }
 
 struct Job {
@@ -257,11 +257,7 @@ impl Job {
         let mut inner = lock(&self.inner);
         inner.told |= inner.ended;
         if let Some(failure) = &inner.failure {
-            let again = Error::new(failure.kind(), failure.to_string());
-            return Err(match failure.next_step() {
-                Some(hint) => again.hint(hint),
-                None => again,
-            });
+            return Err(failure.clone());
         }
         let running = inner.now.as_ref().map(Now::progress);
         let known = inner.results.len() + usize::from(running.is_some());

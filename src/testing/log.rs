@@ -177,15 +177,15 @@ pub fn read(state: &Connection, test: &str, from: u64, count: usize) -> Result<P
     let named = |entry: &Entry| entry.test == test;
     let Some(entry) = latest(state)?.into_iter().find(named) else {
         return Err(Error::new(Kind::NotFound, format!("no log of a test `{}`", test.escape_debug()))
-            .hint("Run the test first."));
+            .with_hint("Run the test first."));
     };
     if entry.outcome.is_none() {
         return Err(Error::new(Kind::Busy, format!("test `{test}` still runs"))
-            .hint("Wait for it by running the same test again."));
+            .with_hint("Wait for it by running the same test again."));
     }
     if from == 0 || from > entry.lines().max(1) {
         let what = format!("the log of test `{test}` has lines 1 to {}, not {from}", entry.lines());
-        return Err(Error::new(Kind::Invalid, what).hint("Ask for a line that there is."));
+        return Err(Error::new(Kind::Invalid, what).with_hint("Ask for a line that there is."));
     }
     let frame: Option<Vec<u8>> =
         state.query_row("SELECT frame FROM ocx_log WHERE id=?1", [entry.id], |row| row.get(0))?;

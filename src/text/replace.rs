@@ -80,11 +80,11 @@ impl Miss {
     pub fn into_error(self, path: &str) -> Error {
         match (self.matches.len(), self.nearest) {
             (0, None) => Error::new(Kind::NotFound, format!("`old` stands nowhere in `{path}`"))
-                .hint("Read the lines again with read and copy old exactly from its text."),
+                .with_hint("Read the lines again with read and copy old exactly from its text."),
             (0, Some(near)) => {
                 let what =
                     format!("`old` stands nowhere in `{path}`; nearest is line {}: {}", near.line, near.why);
-                Error::new(Kind::NotFound, what).hint(format!(
+                Error::new(Kind::NotFound, what).with_hint(format!(
                     "Read `{path}` again from line {} and copy old exactly from its text.",
                     near.line
                 ))
@@ -97,7 +97,8 @@ impl Miss {
                     "`old` stands in {count} places in `{path}`, beginning on lines {}{more}",
                     lines.join(", ")
                 );
-                Error::new(Kind::Ambiguous, what).hint("Add a line before or after to old to make it unique.")
+                Error::new(Kind::Ambiguous, what)
+                    .with_hint("Add a line before or after to old to make it unique.")
             }
         }
     }
@@ -277,7 +278,7 @@ mod tests {
         let e = miss(b"a a", "a").into_error("a.txt");
         assert_eq!((e.kind(), e.to_string().contains("2 places")), (Kind::Ambiguous, true));
         let e = miss(b"zzz", "a").into_error("a.txt");
-        assert_eq!((e.kind(), e.next_step().is_some()), (Kind::NotFound, true));
+        assert_eq!((e.kind(), e.hint().is_some()), (Kind::NotFound, true));
     }
 
     proptest! {

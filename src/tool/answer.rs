@@ -144,7 +144,7 @@ impl Answer {
         json.insert("result".into(), reached.clone());
         json.insert("stopped".into(), one_line(&error.to_string()).into());
         json.insert("code".into(), kind.code().into());
-        let next_step = error.next_step().unwrap_or_else(|| usual_next_step(kind));
+        let next_step = error.hint().unwrap_or_else(|| usual_next_step(kind));
         json.insert("next_step".into(), one_line(next_step).into());
         if let Some(call) = next_call {
             json.insert("next_call".into(), call.to_json());
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_hint_is_the_next_step() {
-        let stop = Error::new(Kind::Invalid, "no `x`").hint("Give x.").into();
+        let stop = Error::new(Kind::Invalid, "no `x`").with_hint("Give x.").into();
         assert_eq!(Answer::refused("t", true, Vec::new(), &stop).json()["next_step"], "Give x.");
     }
 

@@ -123,7 +123,7 @@ fn full(call: &Call<'_>, input: &Input) -> Result<Hash, Stop> {
     let text = input.required("checkin")?;
     let hash = Hash::parse(text).map_err(|e| {
         let hint = "Give the full hash of the check-in, all 40 or 64 lower-case hex digits.";
-        let stop = Stop::from(Error::new(Kind::Invalid, format!("field `checkin`: {e}")).hint(hint));
+        let stop = Stop::from(Error::new(Kind::Invalid, format!("field `checkin`: {e}")).with_hint(hint));
         let Ok(meant) = call.store().resolve(text) else { return stop };
         if !meant.as_str().starts_with(&text.to_ascii_lowercase()) {
             return stop.next("ocx_read", json!({"checkin": meant}));
@@ -133,7 +133,7 @@ fn full(call: &Call<'_>, input: &Input) -> Result<Hash, Stop> {
         stop.next(DECLARATION.name, again)
     })?;
     call.store().check_in(&hash).map_err(|e| {
-        Stop::from(e.hint("Take the full hash from ocx_read's `checkin`; one that another clone made is here after ocx pull."))
+        Stop::from(e.with_hint("Take the full hash from ocx_read's `checkin`; one that another clone made is here after ocx pull."))
     })?;
     Ok(hash)
 }
@@ -143,7 +143,7 @@ fn one_line(text: &str) -> Result<String> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() || line.contains(char::is_control) {
         return Err(Error::new(Kind::Invalid, "field `note` is blank or holds a control character")
-            .hint("Say in one line of text why."));
+            .with_hint("Say in one line of text why."));
     }
     Ok(line)
 }

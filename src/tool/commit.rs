@@ -59,7 +59,7 @@ pub(super) fn meant(mut fields: Map<String, Value>) -> Value {
 /// # Errors
 /// Whatever forbids the check-in, with the call that brings it nearer.
 pub(super) fn prepare(call: &Call<'_>, way: Way) -> Result<Saving, Stop> {
-    call.run().saving(call.user(), way, call.watch().token()).map_err(explained)
+    call.run().saving(call.user(), way, call.watch().handle()).map_err(explained)
 }
 
 /// What is known of it before anything is done.
@@ -91,10 +91,10 @@ pub(super) fn perform(
         }
     };
     call.watch().progress("making the check-in");
-    if call.run().catch_up(ready, call.watch().token()) {
+    if call.run().catch_up(ready, call.watch().handle()) {
         permit.did("pull");
     }
-    let hash = call.run().make(ready, comment, call.watch().token())?;
+    let hash = call.run().make(ready, comment, call.watch().handle())?;
     permit.did("check_in");
     let mut result = json!({"checkin": hash, "committed": true, "pushed": false});
     if let (Value::Object(into), Value::Object(from)) = (&mut result, described(ready)) {

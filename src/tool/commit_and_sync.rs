@@ -107,7 +107,7 @@ fn bundle(call: &Call<'_>, saving: &Saving, have: Option<Hash>, result: &mut Val
     let Some(parcel) = Parcel::of(call.run().checkout().repository(), &selection, Form::Wire)? else {
         let what = "whoever holds `have` holds every check-in of the branch";
         return Err(
-            Error::new(Kind::Unchanged, what).hint("Nothing is to be sent; go on with the next task.")
+            Error::new(Kind::Unchanged, what).with_hint("Nothing is to be sent; go on with the next task.")
         );
     };
     let parcel = parcel.fitting(&format!(
@@ -140,13 +140,14 @@ fn branch(call: &Call<'_>, saving: &Saving) -> Result<Branch> {
 
 fn held(call: &Call<'_>, text: &str) -> Result<Hash> {
     let hint = "Give in `have` the full hash of a check-in that this clone and the remote hold, all 40 or 64 hex digits.";
-    let hash =
-        Hash::parse(text).map_err(|e| Error::new(Kind::Invalid, format!("field `have`: {e}")).hint(hint))?;
+    let hash = Hash::parse(text)
+        .map_err(|e| Error::new(Kind::Invalid, format!("field `have`: {e}")).with_hint(hint))?;
     match call.store().check_in(&hash) {
         Ok(info) if !info.private => Ok(hash),
         Ok(_) => {
-            Err(Error::new(Kind::NotFound, format!("field `have`: check-in `{hash}` is private")).hint(hint))
+            Err(Error::new(Kind::NotFound, format!("field `have`: check-in `{hash}` is private"))
+                .with_hint(hint))
         }
-        Err(e) => Err(Error::new(e.kind(), format!("field `have`: {e}")).hint(hint)),
+        Err(e) => Err(Error::new(e.kind(), format!("field `have`: {e}")).with_hint(hint)),
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn changed(status: &Status) -> Vec<Value> {
 
 fn tests(standings: &Result<Vec<Standing>>) -> Value {
     match standings {
-        Err(e) => json!({"broken": e.to_string(), "next_step": e.next_step()}),
+        Err(e) => json!({"broken": e.to_string(), "next_step": e.hint()}),
         Ok(none) if none.is_empty() => format!("none declared: there is no test in {DECLARED_FILE}").into(),
         Ok(some) => {
             some.iter().map(|s| json!({"name": s.name, "command": s.command, "standing": s.word})).collect()

@@ -97,17 +97,17 @@ impl Tool for Create {
         let asked = asked(input)?;
         if asked["instructions"].as_str().is_none_or(|text| text.trim().is_empty()) {
             let error = Error::new(Kind::Invalid, "field `instructions` is blank");
-            return Err(error.hint("Say what the agent is to do.").into());
+            return Err(error.with_hint("Say what the agent is to do.").into());
         }
         for (at, login) in asked["hears"].as_array().into_iter().flatten().enumerate() {
             let login = User::parse(login.as_str().unwrap_or_default())?;
             if call.store().user(&login)?.is_none() {
                 let error =
                     Error::new(Kind::NotFound, format!("field `hears[{at}]`: there is no user `{login}`"));
-                return Err(error.hint("Name logins that this repository has.").into());
+                return Err(error.with_hint("Name logins that this repository has.").into());
             }
         }
-        let error = Error::new(Kind::Unavailable, "no node runs here, so no agent can be started").hint(
+        let error = Error::new(Kind::Unavailable, "no node runs here, so no agent can be started").with_hint(
             "Nothing was made. Ask whoever runs the project's server to create the agent where a node runs, or do the \
              work yourself: ocx_context tells where it stands.",
         );

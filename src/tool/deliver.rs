@@ -40,7 +40,7 @@ pub(super) fn deliver(
         return Err(not_pushed(error, result, written));
     }
     call.watch().progress("pushing to the server");
-    match call.run().send(options, call.watch().token()) {
+    match call.run().send(&options.clone().until(call.watch().handle())) {
         Ok(None) => {
             result["push"] =
                 format!("There is no remote: the {} is in this repository only.", written.noun).into();
@@ -83,12 +83,12 @@ fn not_pushed(cause: Error, result: &Value, written: &Written<'_>) -> Stop {
     let Written { noun, done, name, tool, again, .. } = written;
     let mut reached = result.clone();
     reached["push"] = json!({"outcome": cause.kind().code(), "words": cause.to_string()});
-    let hint = match cause.next_step() {
+    let hint = match cause.hint() {
         Some(hint) => format!("{hint} Then make the same call again: only the push is repeated."),
         None => format!("The {noun} is kept here. Make the same call again: only the push is repeated."),
     };
     let error = Error::new(Kind::NotPushed, format!("{noun} {name} is {done} but not pushed: {cause}"))
-        .hint(hint)
+        .with_hint(hint)
         .caused_by(cause);
     Stop::from(error).reached(reached).next(tool, (*again).clone())
 }

@@ -73,7 +73,7 @@ fn admit(call: &Call<'_>, tool: &dyn Tool, input: &Input) -> Result<(), Stop> {
             format!("`{name}` acts on the caller's own files, and this connection's checkout is another");
         let hint = "Nothing was done. Save what was changed in this checkout with ocx_save; your own files are saved where \
                     they are.";
-        return Err(saved_here(Error::new(Kind::Denied, what).hint(hint).into(), input));
+        return Err(saved_here(Error::new(Kind::Denied, what).with_hint(hint).into(), input));
     }
     if acts != Acts::OnRecords {
         call.require_own_checkout(name)?;
@@ -103,7 +103,7 @@ fn unknown(name: &str, input: &Value, dry_run: bool) -> Answer {
         None => (format!("no tool `{shown}`"), None),
     };
     let all: Vec<&str> = names.collect();
-    let error = Error::new(Kind::NotFound, words).hint(format!("The tools are {}.", all.join(", ")));
+    let error = Error::new(Kind::NotFound, words).with_hint(format!("The tools are {}.", all.join(", ")));
     let next = meant.and_then(catalogue::find).and_then(|t| meant::named(t.declaration(), input));
     Answer::refused(&shown, dry_run, Vec::new(), &Stop::from(error).or_next(next))
 }

@@ -139,8 +139,9 @@ fn unchanged_since(path: &TreePath, before: Option<&[u8]>, seen: Option<&str>) -
         return Ok(());
     }
     let what = format!("`{}` is no longer what `file_hash` {} names", path.shown(), seen.short());
-    let stop =
-        Stop::from(Error::new(Kind::Changed, what).hint("Read the file again, then edit what it holds now."));
+    let stop = Stop::from(
+        Error::new(Kind::Changed, what).with_hint("Read the file again, then edit what it holds now."),
+    );
     Err(if before.is_some() { stop.next("ocx_read", json!({"path": path.as_str()})) } else { stop })
 }
 
@@ -150,7 +151,9 @@ fn replaced(path: &TreePath, content: &[u8], input: &Input) -> Result<Replaced, 
     if looks_like_artifact(&replaced.content) {
         let what = format!("`{}` would be read as a Fossil artifact, not as a file", path.shown());
         return Err(Error::new(Kind::Refused, what)
-            .hint("Put a line before it or leave out its last line, so that it is no well-formed artifact.")
+            .with_hint(
+                "Put a line before it or leave out its last line, so that it is no well-formed artifact.",
+            )
             .into());
     }
     Ok(replaced)

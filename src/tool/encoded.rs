@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Result};
 pub(super) fn decoded(field: &str, text: &str) -> Result<Vec<u8>> {
     STANDARD.decode(text).map_err(|e| {
         Error::new(Kind::Invalid, format!("field `{field}` is not base64: {}", plainly(&e)))
-            .hint("Encode the bytes as standard base64 with padding, on one line (`base64 -w0 FILE`).")
+            .with_hint("Encode the bytes as standard base64 with padding, on one line (`base64 -w0 FILE`).")
     })
 }
 

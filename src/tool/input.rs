@@ -46,13 +46,13 @@ impl Input {
             Value::Null => problems(tool, &Map::new()),
             other => {
                 let what = format!("the input of `{}` must be an object, not {}", tool.name, type_of(other));
-                return Err(Error::new(Kind::Invalid, what).hint(signature(tool)));
+                return Err(Error::new(Kind::Invalid, what).with_hint(signature(tool)));
             }
         };
         let Some(first) = problems.first() else { return Ok(()) };
         let kind = first.kind;
         let words: Vec<&str> = problems.iter().take(PROBLEMS_MAX).map(|p| p.words.as_str()).collect();
-        Err(Error::new(kind, words.join("; ")).hint(signature(tool)))
+        Err(Error::new(kind, words.join("; ")).with_hint(signature(tool)))
     }
 
     /// The input of the same call again, for real.

@@ -76,7 +76,8 @@ pub(super) fn is_here(call: &Call<'_>, have: Hash) -> Result<()> {
     match known(call.store(), &have)? {
         Some(info) if !info.private => Ok(()),
         _ => {
-            Err(Error::new(Kind::NotFound, format!("field `have`: no check-in `{have}` is here")).hint(HAVE))
+            Err(Error::new(Kind::NotFound, format!("field `have`: no check-in `{have}` is here"))
+                .with_hint(HAVE))
         }
     }
 }
@@ -97,7 +98,7 @@ fn landing(store: &Store, contents: Contents, branch: &Branch) -> Result<Vec<(Bu
     }
     if landed.is_empty() {
         return Err(Error::new(Kind::Invalid, format!("the bundle holds no check-in on `{branch}`"))
-            .hint("Name in `branch` the branch that you bundled."));
+            .with_hint("Name in `branch` the branch that you bundled."));
     }
     Ok(landed)
 }
@@ -111,9 +112,9 @@ fn fit(
 ) -> Result<String> {
     let short = check_in.hash.short();
     Comment::parse(&check_in.comment).map_err(|e| {
-        let hint = e.next_step().unwrap_or_default().to_owned();
+        let hint = e.hint().unwrap_or_default().to_owned();
         Error::new(e.kind(), format!("check-in {short}: {e}"))
-            .hint(format!("{hint} Commit again in your clone with such a comment, and bundle that."))
+            .with_hint(format!("{hint} Commit again in your clone with such a comment, and bundle that."))
     })?;
     let mut parents = check_in.parents.iter();
     let first = parents.next().map(|parent| beneath(store, check_in, parent, before)).transpose()?.flatten();
@@ -128,7 +129,7 @@ fn fit(
             Kind::Denied,
             format!("check-in {short} is on branch `{on}` and not on `{branch}`"),
         )
-        .hint("Bundle only check-ins of your own on one branch of your own, and name it in `branch`."));
+        .with_hint("Bundle only check-ins of your own on one branch of your own, and name it in `branch`."));
     }
     if let Some(parent) = first {
         later(check_in, &parent)?;
@@ -153,7 +154,7 @@ fn beneath(
             check_in.hash.short()
         );
         return Err(Error::new(Kind::NotFound, what)
-            .hint("Bundle the whole branch (`fossil bundle export FILE --branch NAME --standalone`)."));
+            .with_hint("Bundle the whole branch (`fossil bundle export FILE --branch NAME --standalone`)."));
     }
     Ok(here)
 }
@@ -166,21 +167,21 @@ fn later(check_in: &BundledCheckIn, parent: &CheckInInfo) -> Result<()> {
     }
     let (short, date) = (check_in.hash.short(), &check_in.date);
     let what = format!("check-in {short} is dated {date}, before its parent {}", parent.time);
-    Err(Error::new(Kind::Refused, what).hint("Commit again in your clone when its clock is right."))
+    Err(Error::new(Kind::Refused, what).with_hint("Commit again in your clone when its clock is right."))
 }
 
 /// Refuses what would go on where the branch does not.
 fn open(parent: &CheckInInfo, branch: &Branch) -> Result<()> {
     if parent.closed {
         return Err(Error::new(Kind::Closed, format!("the branch `{branch}` is closed"))
-            .hint("Commit on another branch, or have this one reopened."));
+            .with_hint("Commit on another branch, or have this one reopened."));
     }
     if !parent.leaf {
         let what = format!(
             "`{branch}` has a newer check-in than {}, so this one would fork it",
             parent.hash.short()
         );
-        return Err(Error::new(Kind::WouldFork, what).hint(
+        return Err(Error::new(Kind::WouldFork, what).with_hint(
             "Fetch what is newer with `have`, update your clone to it (`fossil update`), then commit and bundle again.",
         ));
     }

@@ -36,7 +36,7 @@ impl Page {
         if from > lines.max(1) {
             let lines = counted(lines, "line");
             return Err(Error::new(Kind::Invalid, format!("there is no line {from}: there are {lines}"))
-                .hint("Read from a line that there is; the last page is in next_call."));
+                .with_hint("Read from a line that there is; the last page is in next_call."));
         }
         let mut page = Self { text: String::new(), first_line: from, last_line: from - 1, lines, cut: None };
         let mut bytes = 0;

@@ -92,7 +92,7 @@ impl Parcel {
         }
         let what =
             format!("the bundle of {of} has {size} bytes, over the limit of {BYTES_MAX} for an answer");
-        Err(Error::new(Kind::TooLarge, what).hint(instead))
+        Err(Error::new(Kind::TooLarge, what).with_hint(instead))
     }
 
     /// The bytes as base64.

@@ -64,7 +64,8 @@ impl Tool for Post {
         {
             let what = format!("`{}` has this very reply by {} already", answered.first.short(), made.author);
             return Err(Stop::from(
-                Error::new(Kind::Unchanged, what).hint("Nothing was posted; say something new, or go on."),
+                Error::new(Kind::Unchanged, what)
+                    .with_hint("Nothing was posted; say something new, or go on."),
             )
             .reached(told(made)));
         }
@@ -132,7 +133,7 @@ fn made_before(
 fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Stop> {
     Hash::parse(text).map_err(|e| {
         let error = Error::new(Kind::Invalid, format!("field `to`: {e}"))
-            .hint("Give the full hash of the post, all 40 or 64 lower-case hex digits.");
+            .with_hint("Give the full hash of the post, all 40 or 64 lower-case hex digits.");
         let meant = call.store().resolve_artifact(text).ok();
         Stop::from(error).or_next(meant.map(|hash| call.again(input.with("to", hash.as_str()))))
     })
@@ -144,7 +145,7 @@ fn missing(error: Error) -> Stop {
     }
     let hint = "Take a post's full hash from ocx_queue, or as it was given to you; a post that another clone made is here \
                 after ocx pull.";
-    Stop::from(error.hint(hint)).next("ocx_queue", json!({}))
+    Stop::from(error.with_hint(hint)).next("ocx_queue", json!({}))
 }
 
 fn told(post: &ForumPost) -> Value {

@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::session::Call;
+use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
-use crate::sync::{Cancel, Limits, Remote};
+use crate::sync::{Limits, Remote};
 
 /// The longest that the question may take, so that `ocx_status` stays quick.
 const ASK_MAX: Duration = Duration::from_secs(5);

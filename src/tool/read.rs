@@ -68,7 +68,7 @@ impl Tool for Read {
             (Some(_), Some(checkin)) => in_checkin(call, input, checkin, from),
             (None, Some(checkin)) => changes(call, input, checkin, from),
             (None, None) => Err(Error::new(Kind::Invalid, "field `path` is missing (the file to read)")
-                .hint("Give `path`; ocx_find looks for text in all files.")
+                .with_hint("Give `path`; ocx_find looks for text in all files.")
                 .into()),
         }
     }
@@ -156,7 +156,7 @@ pub(super) fn as_text<'a>(path: &TreePath, content: &'a [u8]) -> Result<&'a str>
     text::as_text(content).ok_or_else(|| {
         let bytes = page::counted(content.len(), "byte");
         Error::new(Kind::Invalid, format!("`{}` is binary: {bytes} that are not UTF-8 text", path.shown()))
-            .hint("Leave this file to a test or another program; ocx_save commits its bytes exactly.")
+            .with_hint("Leave this file to a test or another program; ocx_save commits its bytes exactly.")
     })
 }
 
@@ -177,5 +177,5 @@ pub(super) fn not_there<'a>(
         return if plain { stop.next("ocx_find", json!({"text": text})) } else { stop };
     };
     let hint = format!("Did you mean `{}`? ocx_find looks for text in all files.", meant.shown());
-    Stop::from(error.hint(hint)).or_next(Some(offer(meant)))
+    Stop::from(error.with_hint(hint)).or_next(Some(offer(meant)))
 }

@@ -30,7 +30,7 @@ pub(super) fn replaced(
     let (old, new) = (input.required("old")?, input.required("new")?);
     if old == new {
         return Err(Error::new(Kind::Unchanged, "`old` and `new` are the same")
-            .hint("Give in `new` what is to differ.")
+            .with_hint("Give in `new` what is to differ.")
             .into());
     }
     replace_once(content, old.as_bytes(), new.as_bytes()).map_err(|miss| {
@@ -39,7 +39,7 @@ pub(super) fn replaced(
         if let Some(meant) = meant {
             let mut arguments = input.with("old", meant.old);
             arguments["new"] = meant.new.into();
-            return Stop::from(miss.into_error(name).hint(PUT_RIGHT)).next(tool, arguments);
+            return Stop::from(miss.into_error(name).with_hint(PUT_RIGHT)).next(tool, arguments);
         }
         let line = miss.nearest.as_ref().map(|n| n.line).or(miss.matches.first().copied()).unwrap_or(1);
         let mut arguments = read.arguments;

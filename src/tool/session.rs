@@ -112,7 +112,9 @@ impl Session {
             Kind::NotFound,
             format!("no Fossil checkout in `{}` or above it: {error}", folder.display()),
         )
-        .hint("Open one with `ocx open REPO DIR` and start ocx there, or name its folder with `ocx -C DIR`.")
+        .with_hint(
+            "Open one with `ocx open REPO DIR` and start ocx there, or name its folder with `ocx -C DIR`.",
+        )
         .caused_by(error)
     }
 }
@@ -139,7 +141,7 @@ impl<'a> Call<'a> {
         if session.login.is_some() && call.store().user(&call.user)?.is_none() {
             let what = format!("the repository has no user `{}`", call.user);
             return Err(Error::new(Kind::Denied, what)
-                .hint("Have someone with setup add the login, or call with the token of another."));
+                .with_hint("Have someone with setup add the login, or call with the token of another."));
         }
         call.require(tool.needs.letters(), tool.name)?;
         Ok(call)
@@ -165,7 +167,7 @@ impl<'a> Call<'a> {
         let letters: Vec<String> = letters.chars().map(|letter| format!("`{letter}`")).collect();
         let what =
             format!("the user `{}` lacks capability {}, which {what} needs", self.user, letters.join(" or "));
-        Err(Error::new(Kind::Denied, what).hint(
+        Err(Error::new(Kind::Denied, what).with_hint(
             "Have someone with setup give it (`ocx fossil user capabilities`), or open the checkout as another user.",
         ))
     }
@@ -182,7 +184,7 @@ impl<'a> Call<'a> {
             "`{what}` acts on the files of this checkout, which are `{}`'s alone, and you are `{}`",
             self.owner, self.user
         );
-        Err(Error::new(Kind::Denied, what).hint(
+        Err(Error::new(Kind::Denied, what).with_hint(
             "Nothing was changed. What reads and what writes records (ocx_post, ocx_audit, ocx_wiki_edit, ...) is open to \
              you; to change files, have a checkout of your own opened and served.",
         ))
@@ -277,7 +279,7 @@ impl<'a> Call<'a> {
             (Kind::NotFound, Ok(files)) => not_there(e, path, &files.keys(), offer),
             (Kind::Invalid, Ok(files)) => match entries(files.keys(), Some(path)) {
                 none if none.is_empty() => Stop::from(e),
-                some => Stop::from(e.hint("Name a file; the folder's entries are in `result`."))
+                some => Stop::from(e.with_hint("Name a file; the folder's entries are in `result`."))
                     .reached(json!({"folder": path.as_str(), "entries": shortened(some)})),
             },
             (_, _) => Stop::from(e),

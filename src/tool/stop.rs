@@ -41,14 +41,17 @@ impl Tool for Stop {
         let post = post(call, input.required("record")?)?;
         let record = Record::in_post(&post.text).map_err(|e| {
             let what = format!("post {} is no record: {e}", post.first.short());
-            Error::new(Kind::Invalid, what)
-                .hint("Give the hash that ocx_create gave: that of the first post of the agent's thread.")
+            Error::new(Kind::Invalid, what).with_hint(
+                "Give the hash that ocx_create gave: that of the first post of the agent's thread.",
+            )
         })?;
         let error = Error::new(
             Kind::Unavailable,
             format!("no node runs here, so the run of `{}` cannot be ended from here", record.login),
         )
-        .hint("Nothing was changed. Ask whoever runs the project's server to stop it where its node runs.");
+        .with_hint(
+            "Nothing was changed. Ask whoever runs the project's server to stop it where its node runs.",
+        );
         Err(Stopped::from(error).reached(json!({
             "record": post.first, "login": record.login.as_str(), "runner": record.runner, "user": call.user().as_str(),
         })))
@@ -59,16 +62,16 @@ impl Tool for Stop {
 fn post(call: &Call<'_>, text: &str) -> Result<Post> {
     let hint = "Give the full hash of the record, all 40 or 64 lower-case hex digits.";
     let hash = Hash::parse(text)
-        .map_err(|e| Error::new(Kind::Invalid, format!("field `record`: {e}")).hint(hint))?;
+        .map_err(|e| Error::new(Kind::Invalid, format!("field `record`: {e}")).with_hint(hint))?;
     let post = Forum::of(call.run().checkout().repository()).post(&hash).map_err(|e| match e.kind() {
-        Kind::NotFound => e.hint(
+        Kind::NotFound => e.with_hint(
             "Take the hash from what ocx_create gave; one that another clone made is here after ocx pull.",
         ),
         _ => e,
     })?;
     if post.deleted || post.pending {
         let what = format!("post {} was taken back or waits for a moderator", post.first.short());
-        return Err(Error::new(Kind::NotFound, what).hint("Name a record that stands."));
+        return Err(Error::new(Kind::NotFound, what).with_hint("Name a record that stands."));
     }
     Ok(post)
 }

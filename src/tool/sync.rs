@@ -118,7 +118,7 @@ fn form(input: &Input, given: Option<&[u8]>) -> Form {
 
 fn nothing_asked() -> Error {
     Error::new(Kind::Invalid, "neither `bundle` nor `have` is given")
-        .hint("Give the bundle of your branch in `bundle`, or in `have` a check-in that you hold.")
+        .with_hint("Give the bundle of your branch in `bundle`, or in `have` a check-in that you hold.")
 }
 
 /// Whether the server may know what makes this refusal none.
@@ -186,7 +186,7 @@ fn working(text: &str) -> Result<Branch> {
     let branch = Branch::parse(text)?;
     if branch.is_trunk() {
         return Err(Error::new(Kind::Denied, "nothing is published on `trunk` in this way")
-            .hint("Commit on a working branch (`fossil commit --branch NAME`), and bundle that."));
+            .with_hint("Commit on a working branch (`fossil commit --branch NAME`), and bundle that."));
     }
     Ok(branch)
 }
@@ -194,7 +194,7 @@ fn working(text: &str) -> Result<Branch> {
 /// The hash in `have`. Of a short one, the same call with the full one is the next.
 fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Stop> {
     Hash::parse(text).map_err(|e| {
-        let stop = Stop::from(Error::new(Kind::Invalid, format!("field `have`: {e}")).hint(HAVE));
+        let stop = Stop::from(Error::new(Kind::Invalid, format!("field `have`: {e}")).with_hint(HAVE));
         match call.store().resolve(text) {
             Ok(meant) if meant.as_str().starts_with(&text.to_ascii_lowercase()) => {
                 stop.or_next(Some(call.again(input.with("have", meant.as_str()))))

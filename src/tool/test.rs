@@ -63,7 +63,7 @@ impl Tool for Test {
         };
         if wanted.is_empty() {
             return Err(Error::new(Kind::NotFound, format!("no test is declared in `{DECLARED_FILE}`"))
-                .hint("Nothing has to pass: save as it is, or declare a test in ocx-tests.json.")
+                .with_hint("Nothing has to pass: save as it is, or declare a test in ocx-tests.json.")
                 .into());
         }
         let known: Vec<Value> = wanted
@@ -93,7 +93,7 @@ fn run(call: &Call<'_>, declared: &Declared, name: Option<&str>) -> Result<TestR
     let which = name.map_or(Which::All, |n| Which::Named(n.to_owned()));
     let mut progress = |now: &Progress| call.watch().progress(progress_line(now));
     let mut ask =
-        Ask { wait: call.watch().patience(), cancel: call.watch().token(), progress: &mut progress };
+        Ask { wait: call.watch().patience(), cancel: call.watch().handle(), progress: &mut progress };
     call.run().test(declared, &which, &mut ask)
 }
 
@@ -123,12 +123,13 @@ fn told(report: &TestReport, name: Option<&str>) -> Result<Value, Stop> {
     }
     if let Some(now) = &report.running {
         let what = format!("test `{}` still runs after {} s", now.test, now.elapsed.as_secs());
-        let error = Error::new(Kind::TimedOut, what).hint("Make the same call again: it goes on waiting.");
+        let error =
+            Error::new(Kind::TimedOut, what).with_hint("Make the same call again: it goes on waiting.");
         return Err(Stop::from(error).reached(result).next(DECLARATION.name, again));
     }
     let failed: Vec<&TestResult> = report.results.iter().filter(|r| !r.passed()).collect();
     let names: Vec<String> = failed.iter().map(|r| format!("`{}` {}", r.test.name, why(r))).collect();
-    let error = Error::new(Kind::Untested, names.join("; ")).hint(next_step(&failed));
+    let error = Error::new(Kind::Untested, names.join("; ")).with_hint(next_step(&failed));
     let mut stop = Stop::from(error).reached(result);
     if failed.iter().all(|r| !r.changes.is_empty()) {
         stop = stop.next(DECLARATION.name, again);
@@ -206,7 +207,8 @@ fn lines<'a>(all: impl Iterator<Item = &'a str>) -> String {
 /// A page of the last run's whole log.
 fn logged<'a>(call: &Call<'_>, name: Option<&str>, from: u64) -> Result<Plan<'a>, Stop> {
     let name = name.ok_or_else(|| {
-        Error::new(Kind::Invalid, "field `log_from` needs `name`").hint("Name the test whose log is wanted.")
+        Error::new(Kind::Invalid, "field `log_from` needs `name`")
+            .with_hint("Name the test whose log is wanted.")
     })?;
     let part = call.run().log(name, from, page::LINES_MAX)?;
     let mut bytes = 0;

@@ -71,8 +71,10 @@ impl Tool for UnversionedGet {
         let at = usize::try_from(from).unwrap_or(usize::MAX);
         if at > content.len() {
             let what = format!("`{name}` has no byte {from}: it has {}", counted(content.len(), "byte"));
-            return Err(Stop::from(Error::new(Kind::Invalid, what).hint("Begin at a byte that there is."))
-                .next(DECLARATION.name, json!({"name": name.as_str()})));
+            return Err(Stop::from(
+                Error::new(Kind::Invalid, what).with_hint("Begin at a byte that there is."),
+            )
+            .next(DECLARATION.name, json!({"name": name.as_str()})));
         }
         let part =
             &content[at..content.len().min(at.saturating_add(usize::try_from(count).unwrap_or(usize::MAX)))];
@@ -93,7 +95,7 @@ fn not_there(files: &Unversioned, name: &str, error: Error) -> Stop {
     match suggest::nearest(name, all.iter().map(|f| f.name.as_str())) {
         Some(meant) if matches!(error.kind(), Kind::NotFound | Kind::Invalid) => {
             let hint = format!("Did you mean `{meant}`? ocx_unversioned_list names all.");
-            Stop::from(error.hint(hint)).next(DECLARATION.name, json!({"name": meant}))
+            Stop::from(error.with_hint(hint)).next(DECLARATION.name, json!({"name": meant}))
         }
         _ => Stop::from(error).next("ocx_unversioned_list", json!({})),
     }

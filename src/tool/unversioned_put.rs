@@ -85,7 +85,7 @@ impl Tool for UnversionedPut {
         let remote = call.run().checkout().repository().remote()?.is_some();
         if is_held && !remote {
             return Err(Error::new(Kind::Unchanged, format!("`{name}` has exactly this content already"))
-                .hint("There is nothing to do; go on with the next task.")
+                .with_hint("There is nothing to do; go on with the next task.")
                 .into());
         }
         let mut log = vec![Operation::reads("read_unversioned")];
@@ -145,13 +145,13 @@ fn unreplaced(held: &UnversionedFile, content: &[u8]) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(Kind::Changed, format!("`{}` was replaced by a newer one, of {}", held.name, held.time))
-        .hint("Look at what is there now with ocx_unversioned_get, and put again what is still wanted."))
+        .with_hint("Look at what is there now with ocx_unversioned_get, and put again what is still wanted."))
 }
 
 fn sha3(text: &str) -> Result<Hash> {
     Hash::parse(text).ok().filter(Hash::is_sha3).ok_or_else(|| {
         Error::new(Kind::Invalid, "field `hash` is no SHA3-256: it must be 64 lower-case hex digits")
-            .hint("Give the SHA3-256 of the bytes, or leave `hash` out.")
+            .with_hint("Give the SHA3-256 of the bytes, or leave `hash` out.")
     })
 }
 
@@ -165,7 +165,7 @@ fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Ve
                 Hash::of(&content)
             );
             Err(Error::new(Kind::Invalid, what)
-                .hint("Encode the whole file again, and give the SHA3-256 of exactly those bytes.")
+                .with_hint("Encode the whole file again, and give the SHA3-256 of exactly those bytes.")
                 .into())
         }
         _ => Ok(content),
@@ -191,5 +191,5 @@ fn again(files: &Unversioned, name: &UnversionedName, hash: &Hash) -> Result<Vec
 }
 
 fn no_content(what: &str) -> Stop {
-    Error::new(Kind::Invalid, what).hint("Give the bytes in `content`, as base64.").into()
+    Error::new(Kind::Invalid, what).with_hint("Give the bytes in `content`, as base64.").into()
 }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
+use crate::cancel::Cancel;
 
 /// How long a caller waits unless it says otherwise; clients give up after a minute.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(45);
 /// What the caller of a tool and the tool share while it runs.
 #[derive(Debug)]
 pub struct Watch {
-    cancel: CancellationToken,
+    cancel: Cancel,
     patience: Duration,
     line: Mutex<Option<String>>,
 }
@@ -19,7 +19,7 @@ pub struct Watch {
 impl Watch {
     /// A watch that `cancel` ends.
     #[must_use]
-    pub fn new(cancel: CancellationToken) -> Self {
+    pub fn new(cancel: Cancel) -> Self {
         Self { cancel, patience: PATIENCE, line: Mutex::default() }
     }
 
@@ -46,9 +46,9 @@ impl Watch {
         self.cancel.is_cancelled()
     }
 
-    /// The token that ends the call.
+    /// The handle that ends the call.
     #[must_use]
-    pub fn token(&self) -> &CancellationToken {
+    pub fn handle(&self) -> &Cancel {
         &self.cancel
     }
 
@@ -66,6 +66,6 @@ impl Watch {
 
 impl Default for Watch {
     fn default() -> Self {
-        Self::new(CancellationToken::new())
+        Self::new(Cancel::new())
     }
 }

@@ -209,7 +209,7 @@ fn unmoved(page: &PageName, before: Option<&WikiContent>, seen: Option<&Hash>) -
     Err(if now.is_some() {
         moved(error, page)
     } else {
-        error.hint("Leave `version` out to make the page anew.").into()
+        error.with_hint("Leave `version` out to make the page anew.").into()
     })
 }
 
@@ -218,7 +218,7 @@ fn moved(error: Error, page: &PageName) -> Stop {
     if !matches!(error.kind(), Kind::Changed | Kind::Exists) {
         return error.into();
     }
-    Stop::from(error.hint("Read the page again, then edit what it holds now."))
+    Stop::from(error.with_hint("Read the page again, then edit what it holds now."))
         .next("ocx_wiki_read", json!({"page": page.as_str()}))
 }
 

@@ -75,7 +75,7 @@ impl Tool for WikiRead {
                     Kind::Invalid,
                     "field `page` is missing: `version` is a version of it",
                 )
-                .hint("Give `page` too.")
+                .with_hint("Give `page` too.")
                 .into());
             }
         };
@@ -157,7 +157,7 @@ pub(super) fn not_there(wiki: &Wiki, page: &PageName, error: Error) -> Stop {
     match suggest::nearest(page.as_str(), pages.iter().map(|p| p.name.as_str())) {
         Some(meant) if error.kind() == Kind::NotFound && meant != page.as_str() => {
             let hint = format!("Did you mean `{meant}`? Without `page`, all pages are listed.");
-            Stop::from(error.hint(hint)).next(DECLARATION.name, json!({"page": meant}))
+            Stop::from(error.with_hint(hint)).next(DECLARATION.name, json!({"page": meant}))
         }
         _ => Stop::from(error).next(DECLARATION.name, json!({})),
     }

@@ -89,9 +89,8 @@ impl Tree {
     /// `Invalid` for an empty text; as [`walk`](Self::walk); as [`stat`](Self::stat) for `under`.
     pub fn find(&self, text: &[u8], search: &Search<'_>) -> Result<Found> {
         if text.is_empty() {
-            return Err(
-                Error::new(Kind::Invalid, "the text to find is empty").hint("Give at least one character.")
-            );
+            return Err(Error::new(Kind::Invalid, "the text to find is empty")
+                .with_hint("Give at least one character."));
         }
         let entries = self.entries_under(search)?;
         let job = Job { tree: self, entries: &entries, finder: Finder::new(text), limit: search.limit };

@@ -23,8 +23,8 @@ impl Tree {
                 let e = Error::new(Kind::NotFound, format!("no file `{}`", path.shown()));
                 match self.lookalike(path) {
                     Some(found) => Error::new(Kind::NotFound, format!("{e}; {}", found.told()))
-                        .hint(format!("Use the name as it is on disk, `{}`.", found.name)),
-                    None => e.hint("Look for the right path with find or context."),
+                        .with_hint(format!("Use the name as it is on disk, `{}`.", found.name)),
+                    None => e.with_hint("Look for the right path with find or context."),
                 }
             }
             e => Error::io(format!("cannot {act} `{}`", path.shown()), e.into()),
@@ -66,13 +66,13 @@ impl Tree {
         let name =
             if path.as_str() == link { String::new() } else { format!(" `{}`", shown(link.as_bytes())) };
         let what = format!("`{}` {is} the symbolic link{name} to `{}`{place}", path.shown(), shown(&target));
-        Error::new(Kind::Denied, what).hint("Name the file itself; symbolic links are not followed.")
+        Error::new(Kind::Denied, what).with_hint("Name the file itself; symbolic links are not followed.")
     }
 
     /// The refusal of a file that is the repository's or the checkout's own.
     pub(super) fn belongs_to_repository(path: &TreePath) -> Error {
         Error::new(Kind::Denied, format!("`{}` belongs to the repository, not to its files", path.shown()))
-            .hint("Choose another file.")
+            .with_hint("Choose another file.")
     }
 
     /// A name on disk that looks like `path`, at the first part that does not exist.

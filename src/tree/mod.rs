@@ -228,7 +228,7 @@ fn too_large(path: &TreePath, size: u64, max: u64) -> Error {
 fn not_a_file(path: &TreePath, stat: &Stat) -> Error {
     let what = walk::special(FileType::from_raw_mode(stat.st_mode));
     Error::new(Kind::Invalid, format!("`{}` is {what}, not a file", path.shown()))
-        .hint("Give the path of a file.")
+        .with_hint("Give the path of a file.")
 }
 
 /// The content that an edit expects, against what is there.
@@ -241,7 +241,7 @@ fn check_hash(path: &TreePath, content: &[u8], expected: &Hash) -> Result<()> {
         Kind::Changed,
         format!("`{}` changed: it is now {}, not {}", path.shown(), found.short(), expected.short()),
     )
-    .hint("Read the file again and repeat the edit on what is there now."))
+    .with_hint("Read the file again and repeat the edit on what is there now."))
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl Tree {
                 Kind::Changed,
                 format!("`{}` changed while it was being written", path.shown()),
             )
-            .hint("Read the file again and repeat the edit on what is there now."));
+            .with_hint("Read the file again and repeat the edit on what is there now."));
         }
         temp.put(name).map_err(io)?;
         self.stat(path)
@@ -78,7 +78,7 @@ impl Tree {
                 Kind::Exists,
                 format!("cannot make `{}`: {}", path.shown(), found.told()),
             )
-            .hint(format!("Use the name as it is on disk, `{}`.", found.name)));
+            .with_hint(format!("Use the name as it is on disk, `{}`.", found.name)));
         }
         self.make_folders(path.as_str()).map_err(io)?;
         let (folder, name) = self.open_writing_folder(path.as_str()).map_err(io)?;
@@ -100,9 +100,8 @@ impl Tree {
                 Ok(true) => {
                     let what =
                         format!("`{}` belongs to another checkout, the one in `{folder}`", path.shown());
-                    return Err(
-                        Error::new(Kind::Denied, what).hint("Work on it from a session in that checkout.")
-                    );
+                    return Err(Error::new(Kind::Denied, what)
+                        .with_hint("Work on it from a session in that checkout."));
                 }
                 Err(_) => return Ok(()),
             }
@@ -116,7 +115,8 @@ impl Tree {
             FileType::RegularFile if stat.st_nlink > 1 => {
                 let what =
                     format!("`{}` has {} hard links, which writing would part", path.shown(), stat.st_nlink);
-                Err(Error::new(Kind::Denied, what).hint("Make it a file of its own first, by copying it."))
+                Err(Error::new(Kind::Denied, what)
+                    .with_hint("Make it a file of its own first, by copying it."))
             }
             FileType::RegularFile => Ok(()),
             _ => Err(not_a_file(path, stat)),
@@ -236,7 +236,7 @@ fn lock(folder: &OwnedFd, path: &TreePath) -> Result<bool> {
             }
             Err(Errno::AGAIN | Errno::INTR) => {
                 let what = format!("another process has been writing beside `{}` for 10 s", path.shown());
-                return Err(Error::new(Kind::Busy, what).hint("Try again in a moment."));
+                return Err(Error::new(Kind::Busy, what).with_hint("Try again in a moment."));
             }
             Err(Errno::NOLCK | Errno::NOSYS | Errno::INVAL | Errno::NOTSUP) => return Ok(false),
             Err(e) => {
@@ -256,5 +256,5 @@ fn sync_folder(folder: BorrowedFd<'_>) -> Result<(), Errno> {
 }
 
 fn exists(path: &TreePath) -> Error {
-    Error::new(Kind::Exists, format!("`{}` exists", path.shown())).hint("Edit the file that is there.")
+    Error::new(Kind::Exists, format!("`{}` exists", path.shown())).with_hint("Edit the file that is there.")
 }

@@ -25,7 +25,7 @@ pub fn working_branch(store: &Store, parent: &CheckInInfo, user: &User, checkout
         }
     }
     Err(Error::new(Kind::Exists, format!("`{user}` has too many working branches from this checkout"))
-        .hint("Open another checkout for the next task."))
+        .with_hint("Open another checkout for the next task."))
 }
 
 /// Refuses a save that would land where it must not: on a check-in that was moved, closed, made private, superseded,
@@ -38,25 +38,26 @@ pub fn check_parent(parent: &CheckInInfo, user: &User, saved: &[Saved], now: f64
     if let Some(saved) = saved.iter().find(|s| s.hash == parent.hash && s.branch != parent.branch) {
         let what =
             format!("check-in {short} was saved on `{}` and is now on `{}`", saved.branch, parent.branch);
-        return Err(Error::new(Kind::Refused, what).hint(format!(
+        return Err(Error::new(Kind::Refused, what).with_hint(format!(
             "Nothing is saved on `{}` from here. Have the check-in moved back, or open a new checkout for the next task.",
             parent.branch
         )));
     }
     if parent.private {
-        return Err(Error::new(Kind::Refused, format!("the parent check-in {short} is private"))
-            .hint("Open the checkout at a public check-in: a public one must not name a private parent."));
+        return Err(Error::new(Kind::Refused, format!("the parent check-in {short} is private")).with_hint(
+            "Open the checkout at a public check-in: a public one must not name a private parent.",
+        ));
     }
     if is_own(&parent.branch, user) {
         if parent.closed {
-            return Err(Error::new(Kind::Closed, format!("the branch `{}` is closed", parent.branch)).hint(
+            return Err(Error::new(Kind::Closed, format!("the branch `{}` is closed", parent.branch)).with_hint(
                 "Your files are as they were. Have the branch reopened, or carry the change to another checkout.",
             ));
         }
         if !parent.leaf {
             let what =
                 format!("`{}` has a newer check-in than {short}, so a save would fork it", parent.branch);
-            return Err(Error::new(Kind::WouldFork, what).hint(
+            return Err(Error::new(Kind::WouldFork, what).with_hint(
                 "Your files are as they were. Bring the checkout to the newest check-in (`ocx update`), then test \
                  and save again.",
             ));
@@ -68,8 +69,9 @@ pub fn check_parent(parent: &CheckInInfo, user: &User, saved: &[Saved], now: f64
             parent.time,
             utc(now)
         );
-        return Err(Error::new(Kind::Refused, what)
-            .hint("Nothing was saved. Have the clock corrected, or save when it has passed that time."));
+        return Err(Error::new(Kind::Refused, what).with_hint(
+            "Nothing was saved. Have the clock corrected, or save when it has passed that time.",
+        ));
     }
     Ok(())
 }

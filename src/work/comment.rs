@@ -51,7 +51,7 @@ impl Comment {
         let part = |line: &str, label: &str| {
             line.strip_prefix(label).map(str::to_owned).ok_or_else(|| {
                 Error::new(Kind::Invalid, format!("the comment has no line `{label} ...` in its place"))
-                    .hint(FOUR_LINES)
+                    .with_hint(FOUR_LINES)
             })
         };
         let (intent, expression) = (part(intent, "Intent:")?, part(expression, "Expression:")?);
@@ -80,7 +80,7 @@ const FOUR_LINES: &str = "Give the comment four lines: a title, then `Intent: ..
 
 fn not_four(lines: usize) -> Error {
     let lines = if lines == 1 { "one line".to_owned() } else { format!("{lines} lines") };
-    Error::new(Kind::Invalid, format!("the comment has {lines}, not four")).hint(FOUR_LINES)
+    Error::new(Kind::Invalid, format!("the comment has {lines}, not four")).with_hint(FOUR_LINES)
 }
 
 fn is_break(c: char) -> bool {
@@ -101,18 +101,20 @@ fn one_line(part: &str, text: &str) -> Result<String> {
     let line = without_label(part, &pieces.join(" ")).to_owned();
     if line.is_empty() {
         return Err(Error::new(Kind::Invalid, format!("`{part}` is empty"))
-            .hint(format!("Give `{part}` in one line.")));
+            .with_hint(format!("Give `{part}` in one line.")));
     }
     if line.len() > PART_BYTES_MAX {
         let what = format!("`{part}` has {} bytes, over the limit of {PART_BYTES_MAX}", line.len());
-        return Err(Error::new(Kind::TooLarge, what).hint("Say it in one line; details belong into files."));
+        return Err(
+            Error::new(Kind::TooLarge, what).with_hint("Say it in one line; details belong into files.")
+        );
     }
     if let Some(c) = line.chars().find(|c| c.is_control() && *c != '\t') {
         return Err(Error::new(
             Kind::Invalid,
             format!("`{part}` holds the control character {}", c.escape_unicode()),
         )
-        .hint(format!("Give `{part}` in plain characters.")));
+        .with_hint(format!("Give `{part}` in plain characters.")));
     }
     Ok(line)
 }

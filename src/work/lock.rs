@@ -8,9 +8,9 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::cancel::Cancel;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, Kind, Result};
 
@@ -30,7 +30,7 @@ impl Lock {
     ///
     /// # Errors
     /// `Busy` when another keeps it too long, `Cancelled`, and what the operating system refuses.
-    pub fn take(root: &Path, cancel: &CancellationToken) -> Result<Self> {
+    pub fn take(root: &Path, cancel: &Cancel) -> Result<Self> {
         let refused = |e| Error::io("cannot lock the checkout", e);
         let folder = File::open(root).map_err(refused)?;
         let started = Instant::now();
@@ -68,7 +68,7 @@ mod tests {
             for _ in 0..4 {
                 s.spawn(|| {
                     for _ in 0..20 {
-                        let _lock = Lock::take(folder.path(), &CancellationToken::new()).unwrap();
+                        let _lock = Lock::take(folder.path(), &Cancel::new()).unwrap();
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                         inside.fetch_sub(1, Ordering::SeqCst);
                     }
@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn a_cancelled_save_stops_waiting() {
         let folder = tempfile::tempdir().unwrap();
-        let _held = Lock::take(folder.path(), &CancellationToken::new()).unwrap();
-        let cancel = CancellationToken::new();
+        let _held = Lock::take(folder.path(), &Cancel::new()).unwrap();
+        let cancel = Cancel::new();
         cancel.cancel();
         assert_eq!(Lock::take(folder.path(), &cancel).unwrap_err().kind(), Kind::Cancelled);
     }

@@ -1,6 +1,5 @@
 //! An agent's workspace: one checkout with its objective, its working branch, its tests and what it has saved.
 
-mod bound;
 mod branch;
 mod comment;
 mod journal;

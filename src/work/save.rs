@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use tokio_util::sync::CancellationToken;
+use crate::cancel::Cancel;
 
-use super::bound::Bound;
 use super::branch::{check_parent, julian_now, working_branch};
 use super::journal::{Begun, Journal};
 use super::lock::Lock;
@@ -86,7 +85,7 @@ impl Run {
     /// # Errors
     /// `Unchanged` when there is nothing to save or send; `Untested`, `Closed`, `WouldFork`, `Refused`, `Invalid`:
     /// whatever forbids the save, naming it. Nothing is changed.
-    pub fn saving(&self, user: &User, way: Way, cancel: &CancellationToken) -> Result<Saving> {
+    pub fn saving(&self, user: &User, way: Way, cancel: &Cancel) -> Result<Saving> {
         let checkout = self.checkout();
         // Between the storing of another save and the moving of the checkout to it, all looks like a fork.
         let _lock = Lock::take(checkout.root(), cancel)?;
@@ -101,7 +100,7 @@ impl Run {
                 Kind::Unchanged,
                 format!("nothing has changed since the last check-in{ignored}"),
             )
-            .hint("There is nothing to save; edit a file first."));
+            .with_hint("There is nothing to save; edit a file first."));
         }
         refuse_names(&status)?;
         let store = checkout.repository().store();
@@ -125,9 +124,8 @@ impl Run {
 
     /// Fetches what others have put on the working branch since, so that a save that would fork it is seen. Gives
     /// whether it did: a server that cannot be asked now is no reason not to save.
-    pub fn catch_up(&self, ready: &Ready, cancel: &CancellationToken) -> bool {
-        let pull = SyncOptions::pull();
-        let _bound = Bound::new(cancel, &pull.cancel);
+    pub fn catch_up(&self, ready: &Ready, cancel: &Cancel) -> bool {
+        let pull = SyncOptions::pull().until(cancel);
         let repository = self.checkout().repository();
         ready.continues()
             && self.remote().ok().flatten().is_some_and(|remote| repository.sync(&remote, &pull).is_ok())
@@ -137,7 +135,7 @@ impl Run {
     ///
     /// # Errors
     /// `Cancelled` before anything is made; `Busy`, `DiskFull` and the others of a check-in.
-    pub fn make(&self, ready: &Ready, comment: &Comment, cancel: &CancellationToken) -> Result<Hash> {
+    pub fn make(&self, ready: &Ready, comment: &Comment, cancel: &Cancel) -> Result<Hash> {
         if cancel.is_cancelled() {
             return Err(Error::new(Kind::Cancelled, "cancelled before anything was saved"));
         }
@@ -145,7 +143,7 @@ impl Run {
         self.adopt()?;
         if self.checkout().parent()? != ready.parent.hash {
             return Err(Error::new(Kind::Changed, "another save was made meanwhile")
-                .hint("Call ocx_context to see what is left to save."));
+                .with_hint("Call ocx_context to see what is left to save."));
         }
         let parent = self.checkout().repository().store().check_in(&ready.parent.hash)?;
         check_parent(&parent, &ready.user, &self.saved()?, julian_now())?;
@@ -173,13 +171,11 @@ impl Run {
         made.map(|m| m.hash)
     }
 
-    /// Sends what is unsent to the remote, with options that push; nothing where there is no remote. A cancelled
-    /// token cancels the options too.
+    /// Sends what is unsent to the remote, with options that push. Returns nothing if there is no remote.
     ///
     /// # Errors
     /// As [`sync`](crate::repo::Repository::sync): what is saved stays saved.
-    pub fn send(&self, options: &SyncOptions, cancel: &CancellationToken) -> Result<Option<Synced>> {
-        let _bound = Bound::new(cancel, &options.cancel);
+    pub fn send(&self, options: &SyncOptions) -> Result<Option<Synced>> {
         let repository = self.checkout().repository();
         let Some(remote) = self.remote()? else { return Ok(None) };
         self.settle()?;
@@ -230,7 +226,7 @@ impl Run {
         if self.state(|db| Journal::new(db).begun())?.is_none() {
             return Ok(());
         }
-        let _lock = Lock::take(self.checkout().root(), &CancellationToken::new())?;
+        let _lock = Lock::take(self.checkout().root(), &Cancel::new())?;
         self.adopt()
     }
 
@@ -259,7 +255,9 @@ impl Run {
         let tests = if names.len() == 1 { "test" } else { "tests" };
         let what = format!("{tests} {} not passed on these files as they are", shown(&names, "has", "have"));
         Err(Error::new(Kind::Untested, what)
-            .hint("Run ocx_test, mend what fails, and save when every test has passed since the last change.")
+            .with_hint(
+                "Run ocx_test, mend what fails, and save when every test has passed since the last change.",
+            )
             .caused_by(Untested(missing)))
     }
 
@@ -297,7 +295,7 @@ fn refuse_names(status: &Status) -> Result<()> {
         names.push(format!("and {} more", status.refused.len() - NAMES_MAX));
     }
     Err(Error::new(Kind::Invalid, format!("a check-in cannot hold {}", names.join(", ")))
-        .hint("Rename, remove or ignore what is named; nothing was saved."))
+        .with_hint("Rename, remove or ignore what is named; nothing was saved."))
 }
 
 fn tests_changed(old: &Declared, new: &Declared) -> Vec<TestChange> {

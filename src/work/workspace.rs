@@ -61,7 +61,7 @@ impl Ground for Checkout {
         let status = self.status()?;
         if let Some((name, why)) = status.refused.first() {
             return Err(Error::new(Kind::Invalid, format!("a check-in cannot hold `{name}` ({why})"))
-                .hint("Rename, remove or ignore it; a pass counts for what can be saved."));
+                .with_hint("Rename, remove or ignore it; a pass counts for what can be saved."));
         }
         let mode = |kind| match kind {
             FileKind::Regular => '-',
@@ -228,7 +228,7 @@ pub fn set_objective(checkout: &Checkout, objective: &str) -> Result<()> {
     if objective.is_empty() || objective.len() > OBJECTIVE_BYTES_MAX {
         let what = format!("an objective of {} bytes", objective.len());
         return Err(Error::new(Kind::Invalid, what)
-            .hint(format!("Say what the work is for, in 1 to {OBJECTIVE_BYTES_MAX} bytes.")));
+            .with_hint(format!("Say what the work is for, in 1 to {OBJECTIVE_BYTES_MAX} bytes.")));
     }
     checkout.state(|state| {
         state.execute("REPLACE INTO vvar(name, value) VALUES(?1, ?2)", [OBJECTIVE, objective])?;

@@ -38,7 +38,7 @@ fn refused_then_good(place: &Place, file: &str, kind: Kind, words: &str) {
     let e = refused(place, &place.path(file), &Import::by(ann()));
     assert_eq!(e.kind(), kind, "{e}");
     assert!(e.to_string().contains(words), "{e}");
-    assert!(e.next_step().is_some_and(|hint| hint.ends_with('.')), "{e}");
+    assert!(e.hint().is_some_and(|hint| hint.ends_with('.')), "{e}");
     let good = place.bundle(&format!("{file}.good"));
     assert!(!place.import(&good).unwrap().check_ins.is_empty());
 }

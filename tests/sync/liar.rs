@@ -95,7 +95,7 @@ fn each_odd_reply_has_its_outcome_and_loses_nothing() {
         let front = saying(reply);
         for e in each_error(&place, &over(&front.url(), quick())) {
             assert!(kinds.contains(&e.kind()), "{what}: {e:?}");
-            assert!(e.next_step().is_some(), "{what}: {e:?}");
+            assert!(e.hint().is_some(), "{what}: {e:?}");
             assert!(!format!("{e:?}").contains("secret"), "{what}: {e:?}");
         }
     }
@@ -157,7 +157,7 @@ fn a_server_that_always_wants_one_more_round_is_left() {
         }
     });
     let start = Instant::now();
-    let cancel = ocx::sync::Cancel::new();
+    let cancel = ocx::cancel::Cancel::new();
     let stop = cancel.clone();
     let ended = thread::scope(|scope| {
         scope.spawn(move || {

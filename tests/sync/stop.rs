@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ocx::cancel::Cancel;
 use ocx::error::Kind;
 use ocx::repo::Repository;
-use ocx::sync::{Cancel, Outcome, SyncOptions};
+use ocx::sync::{Outcome, SyncOptions};
 
 use super::cloned;
 use super::front::{Front, ask, request};

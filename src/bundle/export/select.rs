@@ -62,13 +62,13 @@ pub(super) fn select(db: &Connection, selection: &Selection) -> Result<Selected>
     let asked_public: Vec<i64> = asked.into_iter().filter(|rid| !private.contains(rid)).collect();
     if asked_public.is_empty() {
         return Err(Error::new(Kind::Denied, "all check-ins that are asked for are private")
-            .hint("Publish them first with `ocx fossil publish`."));
+            .with_hint("Publish them first with `ocx fossil publish`."));
     }
     let known: HashSet<i64> = ancestors.iter().copied().collect();
     let wanted: Vec<i64> = asked_public.into_iter().filter(|rid| !known.contains(rid)).collect();
     if wanted.is_empty() {
         return Err(Error::new(Kind::Unchanged, "the receiver has all of these check-ins")
-            .hint("There is nothing to send."));
+            .with_hint("There is nothing to send."));
     }
     let held = held(db, &ancestors)?;
     gather(db, wanted, held, &private)
@@ -150,7 +150,7 @@ fn check_in(db: &Connection, hash: &Hash) -> Result<i64> {
     let sql = "SELECT rid FROM blob JOIN event ON objid=rid AND type='ci' WHERE uuid=?1 AND size>=0";
     db.query_row(sql, [hash.as_str()], |row| row.get(0)).optional()?.ok_or_else(|| {
         Error::new(Kind::NotFound, format!("no check-in `{hash}`"))
-            .hint("Give the full hash of a check-in that is here with its content.")
+            .with_hint("Give the full hash of a check-in that is here with its content.")
     })
 }
 
@@ -158,7 +158,7 @@ fn public(db: &Connection, private: &HashSet<i64>, hash: &Hash) -> Result<i64> {
     let rid = check_in(db, hash)?;
     if private.contains(&rid) {
         return Err(Error::new(Kind::NotFound, format!("no check-in `{hash}`"))
-            .hint("Give the full hash of a check-in that is here with its content."));
+            .with_hint("Give the full hash of a check-in that is here with its content."));
     }
     Ok(rid)
 }
@@ -166,14 +166,14 @@ fn public(db: &Connection, private: &HashSet<i64>, hash: &Hash) -> Result<i64> {
 fn nothing(which: &Which) -> Error {
     match which {
         Which::Branch(branch) => Error::new(Kind::NotFound, format!("no check-in is on a branch `{branch}`"))
-            .hint("Name a branch of this repository."),
+            .with_hint("Name a branch of this repository."),
         Which::Range(from, to) => {
             let what = format!("check-in `{}` does not descend from `{}`", to.short(), from.short());
-            Error::new(Kind::Invalid, what).hint("Give the older check-in first.")
+            Error::new(Kind::Invalid, what).with_hint("Give the older check-in first.")
         }
         Which::One(hash) | Which::Descendants(hash) => {
             Error::new(Kind::Unchanged, format!("check-in `{}` has no descendants", hash.short()))
-                .hint("There is nothing to send.")
+                .with_hint("There is nothing to send.")
         }
     }
 }

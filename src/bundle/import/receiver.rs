@@ -199,7 +199,7 @@ impl<'a> Bases<'a> {
             Some(_) => {
                 let what =
                     format!("artifact `{hash}` of the repository is damaged: its bytes have another hash");
-                Err(Error::new(Kind::Corrupt, what).hint("Pull it anew from a clone that holds it."))
+                Err(Error::new(Kind::Corrupt, what).with_hint("Pull it anew from a clone that holds it."))
             }
             None => Err(missing(hash, "is known here, but without its content")),
         }
@@ -208,5 +208,5 @@ impl<'a> Bases<'a> {
 
 fn missing(hash: &Hash, how: &str) -> Error {
     Error::new(Kind::NotFound, format!("the artifact `{hash}`, which the bundle builds on, {how}"))
-        .hint("Pull first, or ask for a standalone bundle.")
+        .with_hint("Pull first, or ask for a standalone bundle.")
 }

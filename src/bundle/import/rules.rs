@@ -18,7 +18,7 @@ pub(super) fn same_project(db: &Connection, bundle: &Bundle) -> Result<()> {
     }
     let there: String = there.chars().take(64).filter(|c| !c.is_control()).collect();
     let what = format!("the bundle is of the project `{there}`, and the repository of `{here}`");
-    Err(Error::new(Kind::Foreign, what).hint("Import it into a clone of its own project."))
+    Err(Error::new(Kind::Foreign, what).with_hint("Import it into a clone of its own project."))
 }
 
 pub(super) fn nothing_shunned(db: &Connection, bundle: &Bundle) -> Result<()> {
@@ -135,7 +135,7 @@ pub(super) fn all_linked(
             let what = format!(
                 "the check-in `{hash}` cannot be linked in: its baseline is not here, or it is malformed"
             );
-            return Err(Error::new(Kind::Invalid, what).hint("Pull first, or make the bundle anew."));
+            return Err(Error::new(Kind::Invalid, what).with_hint("Pull first, or make the bundle anew."));
         }
     }
     Ok(())

@@ -64,11 +64,11 @@ fn is_link(path: &str) -> Error {
         Kind::Denied,
         format!("`{shown}` is a symbolic link now, through which other files would be changed"),
     )
-    .hint("Put back what was there, or move the link away.")
+    .with_hint("Put back what was there, or move the link away.")
 }
 
 fn in_the_way(path: &str, is: &str) -> Error {
     let shown = crate::name::shown(path.as_bytes());
     Error::new(Kind::Exists, format!("`{shown}` is {is}, and lies where one will come"))
-        .hint("Move it away first.")
+        .with_hint("Move it away first.")
 }

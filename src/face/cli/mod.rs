@@ -164,7 +164,7 @@ fn called(given: &ArgMatches, terminal: &mut Terminal<'_>) -> Result<(String, Va
     }
     let input = serde_json::from_str(&input).map_err(|e| {
         Error::new(Kind::Invalid, format!("the input is not JSON: {e}"))
-            .hint("Give one JSON object, such as '{\"path\":\"README.md\"}'.")
+            .with_hint("Give one JSON object, such as '{\"path\":\"README.md\"}'.")
     })?;
     Ok((text("tool"), input))
 }
@@ -184,7 +184,7 @@ fn say(done: Result<String>, terminal: &mut Terminal<'_>) -> std::io::Result<u8>
 
 fn complain(error: &Error, terminal: &mut Terminal<'_>) -> std::io::Result<u8> {
     writeln!(terminal.err, "ocx: {error}")?;
-    if let Some(hint) = error.next_step() {
+    if let Some(hint) = error.hint() {
         writeln!(terminal.err, "{hint}")?;
     }
     Ok(REFUSED)

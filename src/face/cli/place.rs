@@ -118,7 +118,7 @@ fn someone(name: &str) -> Result<User> {
     let user = User::parse(name)?;
     if user.is_group() {
         let what = format!("`{user}` is one of Fossil's groups, and nobody's login");
-        return Err(Error::new(Kind::Invalid, what).hint("Name the login of a person or an agent."));
+        return Err(Error::new(Kind::Invalid, what).with_hint("Name the login of a person or an agent."));
     }
     Ok(user)
 }

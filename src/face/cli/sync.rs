@@ -93,7 +93,8 @@ fn synced(
     let remote = match given.get_one::<String>("url") {
         Some(url) => Remote::parse(url)?,
         None => repository.remote()?.ok_or_else(|| {
-            Error::new(Kind::NotFound, "the repository remembers no server").hint("Give the server's URL.")
+            Error::new(Kind::NotFound, "the repository remembers no server")
+                .with_hint("Give the server's URL.")
         })?,
     };
     let remote = reached(remote, given, folder, terminal)?;

@@ -38,7 +38,7 @@ impl Gate {
         if tokens.is_none() && !address.ip().is_loopback() {
             let what = format!("`{address}` can be reached by others and needs a token");
             return Err(Error::new(Kind::Denied, what)
-                .hint("Give one with --token-file FILE or in OCX_TOKEN, or listen on 127.0.0.1."));
+                .with_hint("Give one with --token-file FILE or in OCX_TOKEN, or listen on 127.0.0.1."));
         }
         Ok(Self { names: names.iter().map(|name| name.to_ascii_lowercase()).collect(), tokens })
     }

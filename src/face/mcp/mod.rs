@@ -25,6 +25,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::lines::Lines;
+use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
 use crate::tool::{self, Answer, Binding, Declaration, Hints, Session, Stop, Watch};
@@ -177,7 +178,8 @@ impl Server {
         let looks =
             tool::catalogue::find(&request.name).is_some_and(|t| t.declaration().hints == Hints::LOOKS);
         if looks && context.meta.get_progress_token().is_none() {
-            let (session, watch) = (self.session_for(&context), Watch::new(context.ct.child_token()));
+            let (session, watch) = (self.session_for(&context), Watch::default());
+            let _bound = bound(context.ct.clone(), watch.handle());
             let input = request.arguments.map_or(Value::Null, Value::Object);
             return tokio::task::block_in_place(|| {
                 result(tool::call(&session, &request.name, input, &watch))
@@ -193,9 +195,10 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let name = request.name.into_owned();
-        let watch = Arc::new(Watch::new(self.closing.child_token()));
+        let watch = Arc::new(Watch::default());
         // Over HTTP the call is dropped when its connection is.
-        let _gone = watch.token().clone().drop_guard();
+        let _gone = Gone(watch.handle().clone());
+        let _bound = bound(self.closing.clone(), watch.handle());
         let mut job = tokio::task::spawn_blocking({
             let (session, watch, name) = (self.session_for(&context), Arc::clone(&watch), name.clone());
             let input = request.arguments.map_or(Value::Null, Value::Object);
@@ -220,6 +223,33 @@ impl Server {
             let error = Error::new(Kind::Internal, "the tool's thread broke").caused_by(e);
             result(Answer::refused(&name, false, Vec::new(), &error.into()))
         })
+    }
+}
+
+/// Cancels a call that nobody waits for any more.
+struct Gone(Cancel);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Has a token of the protocol's cancel a call, until what is returned is dropped.
+fn bound(token: CancellationToken, cancel: &Cancel) -> impl Drop + use<> {
+    let cancel = cancel.clone();
+    let waiting = tokio::spawn(async move {
+        token.cancelled().await;
+        cancel.cancel();
+    });
+    Waiting(waiting.abort_handle())
+}
+
+struct Waiting(tokio::task::AbortHandle);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
@@ -270,7 +300,7 @@ fn result(answer: Answer) -> CallToolResult {
 fn refused(name: &str, reason: &Value) -> Answer {
     let why = reason["why"].as_str().unwrap_or("the arguments cannot be read");
     let error =
-        Error::new(Kind::Invalid, why).hint("Send `arguments` as a JSON object of well-formed strings.");
+        Error::new(Kind::Invalid, why).with_hint("Send `arguments` as a JSON object of well-formed strings.");
     let tool = tool::catalogue::find(name).map(tool::catalogue::Tool::declaration);
     let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::meant::named(tool, meant));
     Answer::refused(name, false, Vec::new(), &Stop::from(error).or_next(next))

@@ -72,7 +72,7 @@ impl Token {
 }
 
 fn refused(number: usize, why: &str) -> Error {
-    Error::new(Kind::Invalid, format!("line {number} of the tokens: {why}")).hint(
+    Error::new(Kind::Invalid, format!("line {number} of the tokens: {why}")).with_hint(
         "Make a token with `openssl rand -hex 32`, and put it alone in the file, or one a line behind its login.",
     )
 }

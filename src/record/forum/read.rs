@@ -215,5 +215,5 @@ fn is_there(db: &Connection) -> rusqlite::Result<bool> {
 
 fn no_post(post: &Hash) -> Error {
     Error::new(Kind::NotFound, format!("no forum post `{}`", post.short()))
-        .hint("Take a post from the list of threads; pull first where it is from elsewhere.")
+        .with_hint("Take a post from the list of threads; pull first where it is from elsewhere.")
 }

@@ -144,5 +144,5 @@ fn info(row: &Row<'_>, hash: Hash) -> rusqlite::Result<CheckInInfo> {
 
 fn no_check_in(hash: &Hash) -> Error {
     Error::new(Kind::NotFound, format!("no check-in `{}`", hash.short()))
-        .hint("Pull first, or give a check-in that is here.")
+        .with_hint("Pull first, or give a check-in that is here.")
 }

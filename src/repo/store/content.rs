@@ -82,7 +82,7 @@ impl Store {
             return Ok(content);
         }
         let what = format!("artifact `{}` is damaged: its bytes have another hash", hash.short());
-        Err(Error::new(Kind::Corrupt, what).hint("Pull the artifact anew from a clone that holds it."))
+        Err(Error::new(Kind::Corrupt, what).with_hint("Pull the artifact anew from a clone that holds it."))
     }
 
     /// The number of bytes of an artifact.
@@ -167,7 +167,7 @@ impl Store {
             Some((rid, size, _)) if size >= 0 => Ok((rid, size.unsigned_abs())),
             Some(_) => {
                 let what = format!("artifact `{}` is known, but its content is not here", hash.short());
-                Err(Error::new(Kind::NotFound, what).hint("Pull from a repository that holds it."))
+                Err(Error::new(Kind::NotFound, what).with_hint("Pull from a repository that holds it."))
             }
             None => Err(Error::new(Kind::NotFound, format!("no artifact `{}`", hash.short()))),
         }

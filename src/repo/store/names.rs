@@ -52,7 +52,7 @@ impl Store {
     pub fn resolve_artifact(&self, digits: &str) -> Result<Hash> {
         self.by_digits(digits, "")?.ok_or_else(|| {
             Error::new(Kind::NotFound, format!("no artifact `{}`", shown(digits.as_bytes())))
-                .hint("Give the artifact's whole hash.")
+                .with_hint("Give the artifact's whole hash.")
         })
     }
 
@@ -115,7 +115,7 @@ impl Store {
 
 fn unknown(name: &str) -> Error {
     Error::new(Kind::NotFound, format!("no check-in `{}`", shown(name.as_bytes())))
-        .hint("Give a branch, a tag, `tip`, or at least 4 digits of a check-in's hash.")
+        .with_hint("Give a branch, a tag, `tip`, or at least 4 digits of a check-in's hash.")
 }
 
 fn ambiguous(digits: &str, found: &[String]) -> Error {
@@ -125,5 +125,5 @@ fn ambiguous(digits: &str, found: &[String]) -> Error {
         list.push("others".into());
     }
     Error::new(Kind::Ambiguous, format!("`{digits}` fits {}", list.join(", ")))
-        .hint("Give more digits of the hash.")
+        .with_hint("Give more digits of the hash.")
 }

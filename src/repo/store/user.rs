@@ -102,7 +102,7 @@ impl Store {
         };
         let Some(own) = letters(user.as_str()) else {
             return Err(Error::new(Kind::NotFound, format!("no user `{user}`"))
-                .hint("Give a login that the repository has."));
+                .with_hint("Give a login that the repository has."));
         };
         let mut all = own.union(letters("nobody").unwrap_or_default());
         if user.as_str() != "nobody" {

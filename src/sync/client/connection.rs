@@ -5,9 +5,10 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 use ureq::{Agent, Proxy};
 
@@ -139,7 +140,7 @@ impl Connection {
     /// An agent for one call, with the lines of an earlier one where there is one.
     pub(super) fn take(&self, url: &Url) -> Agent {
         let by_proxy = self.by_proxy(url);
-        let mut idle = lock(&self.0.idle);
+        let mut idle = self.0.idle.lock();
         match idle.iter().rposition(|(kind, _)| *kind == by_proxy) {
             Some(at) => idle.remove(at).1,
             None => self.agent(by_proxy),
@@ -148,7 +149,7 @@ impl Connection {
 
     /// Keeps the lines of a call to that URL, which has ended well enough.
     pub(super) fn give_back(&self, url: &Url, agent: Agent) {
-        let mut idle = lock(&self.0.idle);
+        let mut idle = self.0.idle.lock();
         if idle.len() < IDLE_COUNT {
             idle.push((self.by_proxy(url), agent));
         }
@@ -198,93 +199,12 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// Ends from another thread what is under way. Clones are one handle.
-///
-/// ```
-/// use ocx::sync::Cancel;
-/// let cancel = Cancel::new();
-/// let elsewhere = cancel.clone();
-/// std::thread::spawn(move || elsewhere.cancel()).join().unwrap();
-/// assert!(cancel.is_cancelled());
-/// ```
-#[derive(Clone, Default)]
-pub struct Cancel(Arc<Mutex<Running>>);
-
-#[derive(Default)]
-struct Running {
-    cancelled: bool,
-    ends: Vec<(u64, End)>,
-    last: u64,
-}
-
-/// Ends one thing that is under way, without waiting for anything.
-type End = Box<dyn FnOnce() + Send>;
-
-impl Cancel {
-    /// A handle that nothing has cancelled yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Ends the syncs that were given this handle, at once even while they wait for a server; later ones do
-    /// not begin. What the server has stored by then it keeps.
-    pub fn cancel(&self) {
-        let ends = {
-            let mut running = lock(&self.0);
-            running.cancelled = true;
-            std::mem::take(&mut running.ends)
-        };
-        for (_, end) in ends {
-            end();
-        }
-    }
-
-    /// Whether [`cancel`](Self::cancel) was called.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        lock(&self.0).cancelled
-    }
-
-    /// Has `end` called by a cancel, at once if there was one; the number is for [`forget`](Self::forget).
-    pub(crate) fn watch(&self, end: impl FnOnce() + Send + 'static) -> u64 {
-        let mut running = lock(&self.0);
-        if running.cancelled {
-            drop(running);
-            end();
-            return 0;
-        }
-        running.last += 1;
-        let number = running.last;
-        running.ends.push((number, Box::new(end)));
-        number
-    }
-
-    /// Gives whether there was no cancel.
-    pub(crate) fn forget(&self, number: u64) -> bool {
-        let mut running = lock(&self.0);
-        running.ends.retain(|(known, _)| *known != number);
-        !running.cancelled
-    }
-}
-
-impl fmt::Debug for Cancel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that holds it can leave it half done.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn roots_with(ca_file: &Path) -> Result<RootCerts> {
     let what = || format!("cannot use the CA file `{}`", ca_file.display());
     let pem = std::fs::read(ca_file).map_err(|e| Error::io(what(), e))?;
     let invalid = || {
         Error::new(Kind::Invalid, format!("{}: it holds no certificate in PEM", what()))
-            .hint("Give a file with one or more `BEGIN CERTIFICATE` parts.")
+            .with_hint("Give a file with one or more `BEGIN CERTIFICATE` parts.")
     };
     let mut roots: Vec<Certificate<'static>> = Vec::new();
     for item in ureq::tls::parse_pem(&pem) {
@@ -307,7 +227,7 @@ fn proxy(url: &str, no_proxy: &[String]) -> Result<Proxy> {
     let built = Proxy::new(url).and_then(|proxy| with_exceptions(&proxy, no_proxy));
     built.ok().filter(|_| is_http).ok_or_else(|| {
         Error::new(Kind::Invalid, "the URL of the proxy cannot be used")
-            .hint("Give a URL such as `http://HOST:PORT`.")
+            .with_hint("Give a URL such as `http://HOST:PORT`.")
     })
 }
 
@@ -367,7 +287,7 @@ mod tests {
         for agent in agents {
             connection.give_back(&url, agent);
         }
-        assert_eq!(lock(&connection.0.idle).len(), IDLE_COUNT);
+        assert_eq!(connection.0.idle.lock().len(), IDLE_COUNT);
     }
 
     #[test]
@@ -398,23 +318,5 @@ mod tests {
         ] {
             assert_eq!(proxy.is_no_proxy(&target.parse().unwrap()), direct, "{target}");
         }
-    }
-
-    #[test]
-    fn a_cancel_ends_what_is_under_way_and_what_begins_later_but_not_what_has_ended() {
-        let cancel = Cancel::new();
-        let (ended, ends) = std::sync::mpsc::channel();
-        let end = |name: &'static str| {
-            let ended = ended.clone();
-            move || ended.send(name).unwrap()
-        };
-        let past = cancel.watch(end("past"));
-        assert!(cancel.forget(past));
-        let now = cancel.watch(end("now"));
-        cancel.cancel();
-        assert!(!cancel.forget(now));
-        assert_eq!(cancel.watch(end("later")), 0);
-        assert_eq!(ends.try_iter().collect::<Vec<_>>(), ["now", "later"]);
-        assert_eq!(format!("{cancel:?}"), "Cancel(true)");
     }
 }

@@ -48,8 +48,8 @@ impl Failure {
         let (kind, what, hint) = match self {
             Self::Known(e) => {
                 let error = Error::new(e.kind(), wiped(e.to_string()));
-                return match e.next_step() {
-                    Some(hint) => error.hint(hint),
+                return match e.hint() {
+                    Some(hint) => error.with_hint(hint),
                     None => error,
                 };
             }
@@ -72,7 +72,7 @@ impl Failure {
             }
             Self::Cancelled => (Kind::Cancelled, format!("the exchange with `{url}` was cancelled"), LATER),
         };
-        Error::new(kind, wiped(what)).hint(hint)
+        Error::new(kind, wiped(what)).with_hint(hint)
     }
 }
 

@@ -53,7 +53,7 @@ impl Liar {
     fn error(&self, limits: Limits) -> Error {
         let error = self.exchange(limits).exchange(None, b"pull x y\n").unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
-        assert!(error.next_step().is_some_and(|hint| hint.ends_with('.')), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.ends_with('.')), "{error}");
         error
     }
 

@@ -24,7 +24,7 @@ impl Url {
                     Kind::Unsupported,
                     "the URL begins neither with `http://` nor `https://`",
                 )
-                .hint("Give the URL of a Fossil server."));
+                .with_hint("Give the URL of a Fossil server."));
             }
         };
         let (host, port) = split_port(host).ok_or_else(|| wrong("its host or port"))?;
@@ -55,7 +55,7 @@ impl Url {
             let target: String = location.chars().take(200).collect();
             let target = shown(target.as_bytes());
             Error::new(Kind::Refused, format!("`{}` redirects to `{target}`: {why}", self.host))
-                .hint("If that is the right place, give its URL as the remote.")
+                .with_hint("If that is the right place, give its URL as the remote.")
         };
         // Fossil's own page for syncs; a client asks for the repository itself.
         let location = location.trim_end_matches("/xfer");
@@ -127,7 +127,7 @@ fn split_port(text: &str) -> Option<(String, Option<u16>)> {
 
 fn wrong(what: &str) -> Error {
     Error::new(Kind::Invalid, format!("the URL cannot be used: {what} is wrong"))
-        .hint("Give a URL such as `https://HOST/PATH`.")
+        .with_hint("Give a URL such as `https://HOST/PATH`.")
 }
 
 #[cfg(test)]
