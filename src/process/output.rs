@@ -1,7 +1,7 @@
-//! What a test prints: counted whole, kept up to a bound, its last lines at hand at any time.
+//! What a command prints: counted whole, kept up to a bound, its last lines at hand at any time.
 //!
-//! The last few MiB stay as they are. What moves out of that window is compressed, up to a limit;
-//! what comes after it is left out between the two, and how much is known.
+//! The last few MiB stay as they are. What moves out of that window is compressed, up to a limit. What comes after
+//! that limit and before the window is left out; how much that is, is counted.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use zstd::stream::write::Encoder;
 const WINDOW: usize = 4 << 20;
 const HEAD: u64 = 56 << 20;
 /// A shown line is cut at this many bytes.
-pub(crate) const MAX_LINE: usize = 2_000;
+pub(crate) const LINE_BYTES_MAX: usize = 2_000;
 
 /// The output of one command, as far as it has come.
 pub struct Output {
@@ -124,12 +124,12 @@ fn line_ends(bytes: &[u8]) -> u64 {
 /// `line` may be only the start of a line of `length` bytes.
 pub(crate) fn shown(line: &[u8], length: u64) -> String {
     // Three bytes more, so that a character over the limit is whole and not taken for a bad one.
-    let start = &line[..line.len().min(MAX_LINE + 3)];
+    let start = &line[..line.len().min(LINE_BYTES_MAX + 3)];
     let text = String::from_utf8_lossy(start);
-    if length <= MAX_LINE as u64 && text.len() <= 3 * MAX_LINE {
+    if length <= LINE_BYTES_MAX as u64 && text.len() <= 3 * LINE_BYTES_MAX {
         return text.into_owned();
     }
-    let cut = text.floor_char_boundary(MAX_LINE);
+    let cut = text.floor_char_boundary(LINE_BYTES_MAX);
     format!("{} [cut: a line of {length} bytes]", &text[..cut])
 }
 
@@ -172,7 +172,7 @@ mod tests {
             assert!(!tail[0].contains('\u{fffd}'));
             assert!(tail[0].starts_with(&"x".repeat(pad)));
             assert!(tail[0].ends_with(&format!("[cut: a line of {} bytes]", line.len())));
-            assert!(tail[0].len() < MAX_LINE + 50);
+            assert!(tail[0].len() < LINE_BYTES_MAX + 50);
         }
     }
 

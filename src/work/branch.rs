@@ -9,8 +9,8 @@ use super::journal::Saved;
 /// How many working branches one checkout may go through.
 const BRANCHES_MAX: u32 = 1_000;
 
-/// The working branch of a checkout that stands on `parent`: the one it is on already, where that is one of this
-/// user's, or else a new one named after user and checkout.
+/// Returns the working branch of a checkout that stands on `parent`: the branch it is on, if it is one of this user's,
+/// or else a new one named after user and checkout.
 ///
 /// # Errors
 /// Those of reading the repository; `Invalid` for a user whose name no branch can carry.
@@ -28,8 +28,8 @@ pub fn working_branch(store: &Store, parent: &CheckInInfo, user: &User, checkout
         .with_hint("Open another checkout for the next task."))
 }
 
-/// Refuses a save that would land where it must not: on a check-in that was moved, closed, made private, superseded,
-/// or dated later than now.
+/// Refuses a save whose parent must not have a child of it: a check-in that was moved, closed, made private,
+/// superseded, or dated later than now.
 ///
 /// # Errors
 /// `Refused`, `Closed` or `WouldFork`, naming the check-in.
@@ -58,8 +58,8 @@ pub fn check_parent(parent: &CheckInInfo, user: &User, saved: &[Saved], now: f64
             let what =
                 format!("`{}` has a newer check-in than {short}, so a save would fork it", parent.branch);
             return Err(Error::new(Kind::WouldFork, what).with_hint(
-                "Your files are as they were. Bring the checkout to the newest check-in (`ocx update`), then test \
-                 and save again.",
+                "Your files are as they were. Update the checkout to the newest check-in of the branch, then test and \
+                 save again.",
             ));
         }
     }
@@ -93,7 +93,8 @@ fn prefix(user: &User) -> String {
     format!("agent/{user}-")
 }
 
-/// The first branch carries the checkout's own digits; a later one, digits that follow from them.
+/// The digits of the checkout's branch number `n`: the first has the checkout's own, each later one has others that
+/// are always the same for it.
 fn digits(checkout_id: &str, n: u32) -> String {
     if n == 0 {
         return checkout_id.to_owned();
