@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use super::branch::{check_parent, julian_now, working_branch};
+use super::branch::{check_parent, working_branch};
 use super::journal::{Begun, Journal};
 use super::save_lock::SaveLock;
 use super::{Comment, Workspace};
 use crate::cancel::Cancel;
 use crate::checkout::{CheckIn, Status};
 use crate::error::{Error, Kind, Result};
-use crate::name::{Branch, Hash, TreePath, User};
+use crate::name::{Branch, Hash, TreePath, User, time::julian_now};
 use crate::repo::store::CheckInInfo;
 use crate::sync::{SyncOptions, Synced};
 use crate::testing::{DECLARED_FILE, Declared, Test, evidence};
