@@ -1,4 +1,4 @@
-//! Which process: an id that is given again to another process is told apart by the start time.
+//! Which process: the system gives an id again to a later process, so the start time belongs to it.
 
 use procfs::process::Process;
 use rustix::process::getpid;

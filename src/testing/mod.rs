@@ -1,4 +1,4 @@
-//! The tests that a tree declares: running them, their logs, and what their passes are good for.
+//! The tests that a tree declares: running them, their logs, and what their passes count for.
 
 mod declared;
 pub mod evidence;

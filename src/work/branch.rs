@@ -1,4 +1,4 @@
-//! Which branch a save goes to, and whether it may go there at all. Never trunk.
+//! Which branch a save goes to, and whether it may go there. It never goes to trunk.
 
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, User, time::utc};
@@ -86,8 +86,8 @@ fn prefix(user: &User) -> String {
     format!("agent/{user}-")
 }
 
-/// The digits of the checkout's branch number `n`: the first has the checkout's own, each later one has others that
-/// are always the same for it.
+/// Returns the digits of the checkout's branch number `n`. The first branch has the digits of the checkout; those of
+/// a later one follow from them, so that they are the same each time.
 fn digits(checkout_id: &str, n: u32) -> String {
     if n == 0 {
         return checkout_id.to_owned();

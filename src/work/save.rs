@@ -48,7 +48,7 @@ pub struct ReadySave {
     pub branch: Branch,
     /// Its user.
     pub user: User,
-    /// The tests that have passed on exactly this tree; empty when none is declared.
+    /// The tests that have passed on exactly this tree; empty if none is declared.
     pub tests: Vec<Test>,
     /// Declared tests that differ from the parent's.
     pub tests_changed: Vec<TestChange>,
