@@ -13,6 +13,7 @@ mod path;
 mod shown;
 mod span;
 mod tag;
+pub mod time;
 mod unversioned;
 mod user;
 
