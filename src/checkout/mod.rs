@@ -196,7 +196,7 @@ impl Checkout {
         let store = self.repository.store();
         let name = match own {
             Some(name) => Some(name),
-            None => store.setting("default-user")?.or(store.first_user()?),
+            None => store.default_user()?.map(|user| user.to_string()),
         };
         let name = name.ok_or_else(|| {
             Error::new(Kind::NotFound, "nobody is named as the user of this checkout")

@@ -3,7 +3,7 @@
 use sha1::Sha1;
 use sha3::{Digest, Sha3_256};
 
-use super::{refused, text_value};
+use super::rule::{refused, text_value};
 use crate::error::Result;
 
 /// Hex digits of a SHA1 and of a SHA3-256 hash.

@@ -3,7 +3,8 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use super::{refused, shown, text_value};
+use super::rule::{refused, text_value};
+use super::shown::shown;
 use crate::error::Result;
 
 /// How the names of OCX's own half-written files begin; no tree path may begin a part so.

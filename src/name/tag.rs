@@ -1,7 +1,7 @@
 //! The name of a tag on a check-in.
 
 use super::branch::broken_rule;
-use super::{refused, text_value};
+use super::rule::{refused, text_value};
 use crate::error::Result;
 
 /// A symbolic tag's name, such as `v1.0`, that Fossil can only read as one. The rules are those of a

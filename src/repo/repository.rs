@@ -11,7 +11,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::store::Store;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
-use crate::name::User;
+use crate::name::{User, time};
 
 /// What a new repository starts with.
 #[derive(Debug, Clone)]
@@ -85,6 +85,14 @@ impl Repository {
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Whether a server is remembered. No engine call is needed for this.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`], [`Kind::Corrupt`].
+    pub fn has_remote(&self) -> Result<bool> {
+        Ok(self.store.remote()?.is_some())
     }
 
     /// Derives all tables from the artifacts anew.
@@ -161,8 +169,8 @@ fn write_ahead(path: &Path) -> Result<()> {
 /// ends in between leaves nothing at `path`.
 pub(crate) fn make_aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let aside = path.with_file_name(format!(".{name}.{}-{}", std::process::id(), now.as_nanos()));
+    let now = time::since_epoch().as_nanos();
+    let aside = path.with_file_name(format!(".{name}.{}-{now}", std::process::id()));
     let done = make(&aside).and_then(|()| write_ahead(&aside)).and_then(|()| {
         renameat_with(CWD, &aside, CWD, path, RenameFlags::NOREPLACE)
             .map_err(|e| Error::io(format!("cannot make `{}`", path.display()), e.into()))?;

@@ -4,31 +4,35 @@
 //! does in the same or another process, and never opens the file in any other way: closing a second
 //! descriptor would drop SQLite's locks. Nothing is written here.
 
+mod cache;
 mod check_in;
+mod column;
+mod connection;
 mod content;
 mod names;
 mod rows;
+mod setting;
 mod user;
 mod whole;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use rusqlite::types::{Type, ValueRef};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row};
+use parking_lot::{Mutex, MutexGuard};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 
+pub use cache::{FileEntry, Files};
 pub use check_in::{CheckInInfo, Receipt};
+pub(crate) use column::{hash, optional_hash, optional_text, text};
+pub(crate) use connection::{FileId, connect, file_id};
+pub use content::MAX_CONTENT;
 pub(crate) use content::expand;
-pub use content::{FileEntry, Files, MAX_CONTENT};
+pub(crate) use setting::{means_no, means_yes};
+pub(crate) use user::no_user;
 pub use user::{Capabilities, UserInfo};
 
 use crate::error::{Error, Kind, Result};
-use crate::name::Hash;
-
-/// How long a read waits for a lock that another process holds.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+use connection::{cannot_read, needs_writing};
 
 /// Tables that every repository has, and by which it is told from other databases.
 const TABLES: [&str; 14] = [
@@ -51,7 +55,7 @@ pub struct Store {
     path: PathBuf,
     file: Option<FileId>,
     db: Mutex<Connection>,
-    manifests: Mutex<content::Cache>,
+    manifests: Mutex<cache::Cache>,
 }
 
 impl std::fmt::Debug for Store {
@@ -137,8 +141,7 @@ impl Store {
     }
 
     fn db(&self) -> MutexGuard<'_, Connection> {
-        // A panic while it was held cannot have left a read half done.
-        self.db.lock().unwrap_or_else(PoisonError::into_inner)
+        self.db.lock()
     }
 
     /// The first row of a query.
@@ -162,9 +165,11 @@ impl Store {
     }
 
     /// Whether a setting of this repository is on.
-    pub(crate) fn is_on(&self, name: &str) -> Result<bool> {
-        let value = self.setting(name)?.unwrap_or_default();
-        Ok(matches!(value.trim().to_ascii_lowercase().as_str(), "1" | "on" | "yes" | "true"))
+    ///
+    /// # Errors
+    /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
+    pub fn is_on(&self, name: &str) -> Result<bool> {
+        Ok(self.setting(name)?.is_some_and(|value| means_yes(&value)))
     }
 
     /// Whether the hash policy names new content by SHA1.
@@ -192,37 +197,6 @@ impl Store {
     }
 }
 
-/// Opens a connection that cannot write. A write-ahead log or a hot journal may need a connection that
-/// could: then one that may, with writing switched off.
-/// By what a file is told from another of the same name: its device and its number there.
-pub(crate) type FileId = (u64, u64);
-
-/// The file that stands at `path` now, if one does.
-pub(crate) fn file_id(path: &Path) -> Option<FileId> {
-    std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
-}
-
-pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let base = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
-    let open = |mode| {
-        let db = Connection::open_with_flags(path, base | mode)?;
-        db.busy_timeout(BUSY_TIMEOUT)?;
-        db.execute_batch("PRAGMA trusted_schema=0; PRAGMA query_only=1; PRAGMA foreign_keys=0;")?;
-        db.set_prepared_statement_cache_capacity(64);
-        db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-        Ok(db)
-    };
-    match open(OpenFlags::SQLITE_OPEN_READ_ONLY) {
-        Err(e) if needs_writing(&e) => open(OpenFlags::SQLITE_OPEN_READ_WRITE),
-        other => other,
-    }
-}
-
-fn needs_writing(e: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
-    matches!(e.sqlite_error_code(), Some(CannotOpen | ReadOnly))
-}
-
 /// Tells a repository from Fossil's other databases and from everything else.
 fn check_kind(db: &Connection, path: &Path) -> Result<()> {
     let is_table = |name: &str| -> Result<bool> {
@@ -247,37 +221,6 @@ fn check_kind(db: &Connection, path: &Path) -> Result<()> {
 fn foreign(path: &Path, why: &str) -> Error {
     Error::new(Kind::Foreign, format!("`{}` is not a Fossil repository: {why}", path.display()))
         .with_hint("Give the path of a repository file.")
-}
-
-fn cannot_read(path: &Path, e: rusqlite::Error) -> Error {
-    let below = Error::from(e);
-    let what = format!("cannot read repository `{}`: {below}", path.display());
-    Error::new(below.kind(), what).caused_by(below)
-}
-
-/// A column as text, whatever type it was stored with; bytes that are not UTF-8 are replaced.
-pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
-    Ok(optional_text(row, column)?.unwrap_or_default())
-}
-
-pub(crate) fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
-    Ok(match row.get_ref(column)? {
-        ValueRef::Null => None,
-        ValueRef::Integer(number) => Some(number.to_string()),
-        ValueRef::Real(number) => Some(number.to_string()),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-    })
-}
-
-/// A column with an artifact's hash.
-pub(crate) fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Hash> {
-    Hash::parse(&text(row, column)?)
-        .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(e)))
-}
-
-/// A column with an artifact's hash, or with nothing.
-pub(crate) fn optional_hash(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Hash>> {
-    if row.get_ref(column)? == ValueRef::Null { Ok(None) } else { hash(row, column).map(Some) }
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub(super) fn push(
 fn fitting(repository: &Repository, unsent: &[(i64, Hash)]) -> Result<Option<Vec<Hash>>> {
     let store = repository.store();
     let max = ARTIFACTS_MAX as usize;
-    if unsent.is_empty() || unsent.len() > max || is_on(store.setting("dont-push")?.as_deref()) {
+    if unsent.is_empty() || unsent.len() > max || store.is_on("dont-push")? {
         return Ok(None);
     }
     let mut size = 0;
@@ -68,9 +68,4 @@ fn fitting(repository: &Repository, unsent: &[(i64, Hash)]) -> Result<Option<Vec
     }
     let named = store.unclustered(ARTIFACTS_MAX + 1)?;
     Ok((named.len() <= max).then_some(named))
-}
-
-/// Whether a setting means yes, as Fossil reads it.
-fn is_on(setting: Option<&str>) -> bool {
-    setting.is_some_and(|value| ["1", "on", "yes", "true"].contains(&value.to_ascii_lowercase().as_str()))
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use memchr::memmem;
 use unicode_normalization::UnicodeNormalization;
 
-use super::{LineEnds, cut, line_at, lines, with_lf, without_end};
+use super::lines::{LineEnds, cut, line_at, lines, with_lf, without_end};
 use crate::name::shown;
 
 /// The largest text that is diagnosed, in bytes.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 
+use super::lines::{LineEnds, count_lines, line_at, with_crlf};
 use super::nearest::{Nearest, nearest};
-use super::{LineEnds, count_lines, line_at, with_crlf};
 use crate::error::{Error, Kind};
 
 /// How many places an ambiguous passage is listed at.
@@ -80,12 +80,12 @@ impl Miss {
     pub fn into_error(self, path: &str) -> Error {
         match (self.matches.len(), self.nearest) {
             (0, None) => Error::new(Kind::NotFound, format!("`old` stands nowhere in `{path}`"))
-                .with_hint("Read the lines again with read and copy old exactly from its text."),
+                .with_hint("Read the lines again and copy `old` exactly from their text."),
             (0, Some(near)) => {
                 let what =
                     format!("`old` stands nowhere in `{path}`; nearest is line {}: {}", near.line, near.why);
                 Error::new(Kind::NotFound, what).with_hint(format!(
-                    "Read `{path}` again from line {} and copy old exactly from its text.",
+                    "Read `{path}` again from line {} and copy `old` exactly from its text.",
                     near.line
                 ))
             }
@@ -98,7 +98,7 @@ impl Miss {
                     lines.join(", ")
                 );
                 Error::new(Kind::Ambiguous, what)
-                    .with_hint("Add a line before or after to old to make it unique.")
+                    .with_hint("Add a line before or after to `old` to make it unique.")
             }
         }
     }

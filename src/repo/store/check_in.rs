@@ -2,7 +2,8 @@
 
 use rusqlite::Row;
 
-use super::{Store, optional_text, text};
+use super::Store;
+use super::column::{optional_text, text};
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 

@@ -1,58 +1,22 @@
 //! Artifacts by hash: their bytes, manifests and files.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::collections::HashSet;
+use std::sync::Arc;
 
+use parking_lot::MutexGuard;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Store, cannot_read};
+use super::Store;
+use super::cache::{Cache, Cached, FileEntry, Files};
+use super::connection::cannot_read;
 use crate::error::{Error, Kind, Result};
-use crate::format::artifact::{FileCard, FileKind, Manifest};
+use crate::format::artifact::{FileCard, Manifest};
 use crate::format::{delta, packed};
 use crate::name::{Hash, TreePath};
 
 /// The most bytes that an artifact may have: SQLite and Fossil's C count in signed 32 bits.
 pub const MAX_CONTENT: usize = (1 << 31) - 1;
-
-/// How many check-ins' manifests and file lists are kept at hand.
-const CACHED: usize = 16;
-
-/// The files of a check-in, by path.
-pub type Files = BTreeMap<TreePath, FileEntry>;
-
-/// A file of a check-in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileEntry {
-    /// The content's hash.
-    pub hash: Hash,
-    /// What the file is.
-    pub kind: FileKind,
-}
-
-/// What is at hand of one check-in.
-#[derive(Default)]
-struct Cached {
-    manifest: Option<Arc<Manifest>>,
-    files: Option<Arc<Files>>,
-}
-
-/// The check-ins read last; the newest stands last.
-#[derive(Default)]
-pub(super) struct Cache(Vec<(Hash, Cached)>);
-
-impl Cache {
-    /// The place of a check-in, made where there is none.
-    fn of(&mut self, hash: &Hash) -> &mut Cached {
-        let at = self.0.iter().position(|(known, _)| known == hash);
-        let entry = at.map_or_else(|| (*hash, Cached::default()), |at| self.0.remove(at));
-        if self.0.len() == CACHED {
-            self.0.remove(0);
-        }
-        self.0.push(entry);
-        &mut self.0.last_mut().expect("an entry was pushed").1
-    }
-}
 
 impl Store {
     /// The bytes of an artifact, checked against its hash.
@@ -149,8 +113,8 @@ impl Store {
         *self.cache().of(hash) = Cached { manifest: Some(Arc::new(manifest)), files: Some(files) };
     }
 
-    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
-        self.manifests.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.manifests.lock()
     }
 
     /// The row and the size of an artifact whose content is there and may be read.

@@ -1,6 +1,7 @@
 //! Names that people give: branches, tags, the first digits of a hash.
 
-use super::{Store, text};
+use super::Store;
+use super::column::text;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, shown};
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{Store, optional_text, text};
+use super::Store;
+use super::column::{optional_text, text};
 use crate::error::Result;
 use crate::format::artifact::envelope::checksum;
 use crate::format::sync_cards::Unversioned;
@@ -133,10 +134,5 @@ impl Store {
         let branch = self.check_in(hash)?.branch;
         let tags = self.rows(sql, [hash.as_str()], |row| text(row, 0))?;
         Ok(tags.iter().fold(format!("branch {branch}\n"), |all, tag| format!("{all}tag {tag}\n")))
-    }
-
-    /// The login of the first user who may do everything.
-    pub(crate) fn first_user(&self) -> Result<Option<String>> {
-        self.first("SELECT login FROM user WHERE cap GLOB '*s*' ORDER BY uid", [], |row| text(row, 0))
     }
 }

@@ -1,6 +1,7 @@
 //! Users and what they may do, by Fossil's rules for capabilities.
 
-use super::{Store, text};
+use super::Store;
+use super::column::text;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
 
@@ -87,30 +88,48 @@ impl Store {
         self.first(sql, [user.as_str()], |row| Ok(UserInfo { caps: text(row, 0)?, info: text(row, 1)? }))
     }
 
+    /// Who acts in this repository if nobody else is named, as Fossil chooses it: the one of the setting `default-user`,
+    /// else the first user who may do everything. Returns nothing if there is neither.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] if that name is no user name; [`Kind::Busy`], [`Kind::Corrupt`].
+    pub fn default_user(&self) -> Result<Option<User>> {
+        let name = match self.setting("default-user")? {
+            Some(name) => Some(name),
+            None => self.first_user()?,
+        };
+        name.map(|name| User::parse(&name)).transpose()
+    }
+
+    /// The login of the first user who may do everything.
+    pub(crate) fn first_user(&self) -> Result<Option<String>> {
+        self.first("SELECT login FROM user WHERE cap GLOB '*s*' ORDER BY uid", [], |row| text(row, 0))
+    }
+
     /// What a user may do: own letters, those of `reader` (`u`) and `developer` (`v`), and those that
     /// everyone (`nobody`) and every login (`anonymous`) has.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when there is no such user.
     pub fn capabilities(&self, user: &User) -> Result<Capabilities> {
-        let sql = "SELECT login, cap FROM user
-             WHERE login IN (?1, 'nobody', 'anonymous', 'reader', 'developer')";
-        let found = self.rows(sql, [user.as_str()], |row| Ok((text(row, 0)?, text(row, 1)?)))?;
+        let [everyone, every_login, reader, developer] = User::GROUPS;
+        let sql = "SELECT login, cap FROM user WHERE login IN (?1, ?2, ?3, ?4, ?5)";
+        let names = [user.as_str(), everyone, every_login, reader, developer];
+        let found = self.rows(sql, names, |row| Ok((text(row, 0)?, text(row, 1)?)))?;
         let letters = |login: &str| {
             let caps = found.iter().find(|(name, _)| name == login).map(|(_, caps)| caps.as_str());
             caps.map(Capabilities::from_letters)
         };
         let Some(own) = letters(user.as_str()) else {
-            return Err(Error::new(Kind::NotFound, format!("no user `{user}`"))
-                .with_hint("Give a login that the repository has."));
+            return Err(no_user(user));
         };
-        let mut all = own.union(letters("nobody").unwrap_or_default());
-        if user.as_str() != "nobody" {
-            all = all.union(letters("anonymous").unwrap_or_default());
+        let mut all = own.union(letters(everyone).unwrap_or_default());
+        if user.as_str() != everyone {
+            all = all.union(letters(every_login).unwrap_or_default());
         }
         // Twice, for `reader` may itself have `v` and `developer` may have `u`.
         for _ in 0..2 {
-            for (letter, role) in [('u', "reader"), ('v', "developer")] {
+            for (letter, role) in [('u', reader), ('v', developer)] {
                 if all.has(letter) {
                     all = all.union(letters(role).unwrap_or_default());
                 }
@@ -118,6 +137,11 @@ impl Store {
         }
         Ok(all)
     }
+}
+
+/// The error for a login that the repository does not have.
+pub(crate) fn no_user(user: &User) -> Error {
+    Error::new(Kind::NotFound, format!("no user `{user}`")).with_hint("Give a login that the repository has.")
 }
 
 #[cfg(test)]

@@ -6,8 +6,10 @@ use std::thread;
 
 use rusqlite::Connection;
 
+use super::Store;
+use super::column::text;
+use super::connection::{cannot_read, connect};
 use super::content::{MAX_CONTENT, stored};
-use super::{Store, cannot_read, connect, text};
 use crate::error::{Error, Kind, Result};
 use crate::format::delta;
 use crate::name::Hash;

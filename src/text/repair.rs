@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use unicode_normalization::char::decompose_canonical;
 
+use super::lines::{LineEnds, lines};
 use super::nearest::{plain_mark, without_number};
-use super::{LineEnds, lines, replace_once};
+use super::replace::replace_once;
 
 /// The largest text, and the longest passage, for which this is looked for, in bytes.
 const CONTENT_MAX: usize = 2 << 20;
@@ -18,7 +19,7 @@ const PASSAGE_MAX: usize = 16 << 10;
 
 /// A replacement that can be made as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Meant {
+pub struct Repair {
     /// The passage, exactly as it stands in the text.
     pub old: String,
     /// What is to stand there instead.
@@ -28,13 +29,13 @@ pub struct Meant {
 /// Finds what `old` and `new` were probably meant to be in `content`, in which `old` stands nowhere.
 ///
 /// ```
-/// use ocx::text::meant;
-/// let found = meant("say(\"a\");\n", "say(\u{201c}a\u{201d});", "say(\u{201c}b\u{201d});").unwrap();
+/// use ocx::text::repair;
+/// let found = repair("say(\"a\");\n", "say(\u{201c}a\u{201d});", "say(\u{201c}b\u{201d});").unwrap();
 /// assert_eq!((&found.old[..], &found.new[..]), ("say(\"a\");", "say(\"b\");"));
-/// assert_eq!(meant("x = 1\n", "y = 1", "y = 2"), None);
+/// assert_eq!(repair("x = 1\n", "y = 1", "y = 2"), None);
 /// ```
 #[must_use]
-pub fn meant(content: &str, old: &str, new: &str) -> Option<Meant> {
+pub fn repair(content: &str, old: &str, new: &str) -> Option<Repair> {
     if content.len() > CONTENT_MAX || old.len() > PASSAGE_MAX || new.len() > PASSAGE_MAX {
         return None;
     }
@@ -44,7 +45,7 @@ pub fn meant(content: &str, old: &str, new: &str) -> Option<Meant> {
     });
     rewritten.find_map(|(old, new)| {
         let found =
-            if replaces(content, &old, &new) { Meant { old, new } } else { alike(content, &old, &new)? };
+            if replaces(content, &old, &new) { Repair { old, new } } else { alike(content, &old, &new)? };
         (found.old != found.new && replaces(content, &found.old, &found.new)).then_some(found)
     })
 }
@@ -124,7 +125,7 @@ fn replaced(text: &str, pairs: &[(&str, &str)]) -> Option<String> {
 }
 
 /// The one place that is `old` when both are folded, with `new` put right in the same way.
-fn alike(content: &str, old: &str, new: &str) -> Option<Meant> {
+fn alike(content: &str, old: &str, new: &str) -> Option<Repair> {
     [false, true].into_iter().find_map(|any_case| {
         let (theirs, ours) = (Folded::of(content, any_case), Folded::of(old, any_case));
         let at = theirs.the_one_place(&ours)?;
@@ -133,7 +134,7 @@ fn alike(content: &str, old: &str, new: &str) -> Option<Meant> {
         let marks = marks(content, &theirs, &at, old, &ours);
         let new = with_marks(new, &marks);
         let new = with_line_ends(indented(&new, old, found)?, old, found, content);
-        Some(Meant { old: found.to_owned(), new })
+        Some(Repair { old: found.to_owned(), new })
     })
 }
 
@@ -301,7 +302,7 @@ mod tests {
 
     #[track_caller]
     fn becomes(content: &str, old: &str, new: &str) -> String {
-        let found = meant(content, old, new).expect("it can be told what was meant");
+        let found = repair(content, old, new).expect("it can be told what was meant");
         let done =
             replace_once(content.as_bytes(), found.old.as_bytes(), found.new.as_bytes()).expect("it fits");
         String::from_utf8(done.content).expect("text")
@@ -365,15 +366,15 @@ mod tests {
 
     #[test]
     fn nothing_is_offered_where_it_cannot_be_told() {
-        assert_eq!(meant("x  = 1\nx\t= 1\n", "x = 1\n", "x = 2\n"), None, "two places");
-        assert_eq!(meant("one\n", "two", "three"), None);
+        assert_eq!(repair("x  = 1\nx\t= 1\n", "x = 1\n", "x = 2\n"), None, "two places");
+        assert_eq!(repair("one\n", "two", "three"), None);
         assert_eq!(
-            meant("\tx\n\ty\n", "  x\n    y\n", "  x\n   q\n"),
+            repair("\tx\n\ty\n", "  x\n    y\n", "  x\n   q\n"),
             None,
             "an indent that stands for nothing"
         );
-        assert_eq!(meant("a\n", "\n\n", "b"), None);
-        assert_eq!(meant("x  = 1\n", "x = 1", "x  = 1"), None, "nothing would change");
+        assert_eq!(repair("a\n", "\n\n", "b"), None);
+        assert_eq!(repair("x  = 1\n", "x = 1", "x  = 1"), None, "nothing would change");
     }
 
     proptest::proptest! {
@@ -383,7 +384,7 @@ mod tests {
             old in "[ \tabAB\u{2019}'\r\n0-9:\\\\n]{0,20}",
             new in "[ \tabc\u{2019}'\n]{0,20}",
         ) {
-            if let Some(found) = meant(&content, &old, &new) {
+            if let Some(found) = repair(&content, &old, &new) {
                 proptest::prop_assert!(replaces(&content, &found.old, &found.new));
                 proptest::prop_assert!(found.old != found.new);
             }
