@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::store::Store;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::{User, time};
+use crate::tree::name_new;
 
 /// What a new repository starts with.
 #[derive(Debug, Clone)]
@@ -172,13 +172,7 @@ pub(crate) fn make_aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) ->
     let now = time::since_epoch().as_nanos();
     let aside = path.with_file_name(format!(".{name}.{}-{now}", std::process::id()));
     let done = make(&aside).and_then(|()| write_ahead(&aside)).and_then(|()| {
-        renameat_with(CWD, &aside, CWD, path, RenameFlags::NOREPLACE)
-            .map_err(|e| Error::io(format!("cannot make `{}`", path.display()), e.into()))?;
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        // The new name must last as the content does.
-        std::fs::File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(|e| Error::io(format!("cannot keep the name `{}`", path.display()), e))
+        name_new(&aside, path).map_err(|e| Error::io(format!("cannot make `{}`", path.display()), e))
     });
     remove_unless(done, &aside)
 }

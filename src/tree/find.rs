@@ -1,20 +1,22 @@
 //! Searching the tree for exact bytes.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter, memrchr};
+use parking_lot::Mutex;
 
-use super::{Entry, FileKind, Tracked, Tree};
+use super::entry::{Entry, FileKind};
+use super::ignore::Ignore;
+use super::root::Tree;
+use super::walk::Tracked;
 use crate::error::{Error, Kind, Result};
 use crate::name::TreePath;
 use crate::text::{as_text, without_end};
-use crate::tree::ignore::Ignore;
 
 /// The largest file that is searched, in bytes.
-pub const FILE_MAX: u64 = 64 << 20;
+pub const SEARCHED_MAX: u64 = 64 << 20;
 
 /// The most bytes of a line that a hit repeats.
 pub const LINE_MAX: usize = 500;
@@ -142,9 +144,7 @@ impl Job<'_> {
                     mine.push((at, outcome));
                 }
             }
-            if let Ok(mut all) = outcomes.lock() {
-                all.append(&mut mine);
-            }
+            outcomes.lock().append(&mut mine);
         };
         std::thread::scope(|scope| {
             for _ in 1..THREADS.min(self.entries.len()) {
@@ -153,7 +153,7 @@ impl Job<'_> {
             worker();
         });
         let all_taken = next.into_inner() >= self.entries.len();
-        self.collect(outcomes.into_inner().unwrap_or_default(), !all_taken)
+        self.collect(outcomes.into_inner(), !all_taken)
     }
 
     fn collect(&self, mut outcomes: Vec<(usize, Outcome)>, more: bool) -> Found {
@@ -180,16 +180,16 @@ impl Job<'_> {
         if entry.kind == FileKind::Symlink {
             return None;
         }
-        if entry.stamp.size > FILE_MAX {
+        if entry.stamp.size > SEARCHED_MAX {
             return skipped(entry.stamp.size, "over 64 MiB");
         }
-        match self.tree.read_into(entry.path.as_str(), FILE_MAX, content) {
+        match self.tree.read_into(entry.path.as_str(), SEARCHED_MAX, content) {
             Ok(()) => {}
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP) => return None,
             Err(_) => return skipped(entry.stamp.size, "cannot be read"),
         }
         let size = content.len() as u64;
-        if size > FILE_MAX {
+        if size > SEARCHED_MAX {
             return skipped(size, "over 64 MiB");
         }
         let Some(text) = as_text(content) else { return skipped(size, "binary") };

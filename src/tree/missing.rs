@@ -6,7 +6,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use unicode_normalization::UnicodeNormalization;
 
-use super::Tree;
+use super::root::Tree;
 use crate::error::{Error, Kind};
 use crate::name::{TreePath, shown};
 
@@ -24,7 +24,7 @@ impl Tree {
                 match self.lookalike(path) {
                     Some(found) => Error::new(Kind::NotFound, format!("{e}; {}", found.told()))
                         .with_hint(format!("Use the name as it is on disk, `{}`.", found.name)),
-                    None => e.with_hint("Look for the right path with find or context."),
+                    None => e.with_hint("Look for the right path: search the files, or list them."),
                 }
             }
             e => Error::io(format!("cannot {act} `{}`", path.shown()), e.into()),

@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
 use std::ops::Bound;
 use std::os::fd::OwnedFd;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
-use super::beneath::FOLDER;
-use super::stamp::kind;
-use super::{Entry, FileKind, Stamp, Tree};
+use super::entry::{Entry, FileKind, Stamp, kind, special};
+use super::ignore::Ignore;
+use super::root::{FOLDER, Tree};
 use crate::error::{Error, Result};
 use crate::name::{TEMP_PREFIX, TreePath, shown};
-use crate::tree::ignore::Ignore;
 
 /// The smallest file that Fossil takes for a checkout database, in bytes.
 const CHECKOUT_MIN: i64 = 1024;
@@ -201,7 +200,7 @@ impl<'a> Job<'a> {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 
     /// Lists folders until none is left or `enough` are waiting.
@@ -235,7 +234,7 @@ impl<'a> Job<'a> {
             if queue.busy == 0 {
                 return None;
             }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut queue);
         }
     }
 }
@@ -372,15 +371,4 @@ fn checked(path: &[u8], is_tracked: bool) -> Result<TreePath, String> {
         return Ok(path);
     }
     TreePath::check(text)
-}
-
-/// What a thing is that no check-in holds.
-pub(super) fn special(kind: FileType) -> &'static str {
-    match kind {
-        FileType::Directory => "a folder",
-        FileType::Fifo => "a named pipe",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        _ => "of an unknown kind",
-    }
 }

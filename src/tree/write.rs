@@ -6,11 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Access, AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
+use rustix::fs::{Access, AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
-use super::beneath::FOLDER;
-use super::{Entry, FileKind, Tree, check_hash, id, not_a_file};
+use super::aside::{name_new_at, sync_folder};
+use super::entry::{Entry, FileKind, id, not_a_file};
+use super::root::{FOLDER, Tree};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TEMP_PREFIX, TreePath};
 
@@ -194,15 +195,9 @@ impl<'f> Temp<'f> {
     /// Gives the file its name, unless that is taken.
     fn put_new(mut self, name: &str) -> Result<(), Errno> {
         let Some(temp) = &self.name else { return Ok(()) };
-        match rustix::fs::renameat_with(self.folder, &**temp, self.folder, name, RenameFlags::NOREPLACE) {
-            Ok(()) => self.name = None,
-            // Not every file system can; then a second name does the same, and dropping removes the first.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                rustix::fs::linkat(self.folder, &**temp, self.folder, name, AtFlags::empty())?;
-            }
-            Err(e) => return Err(e),
-        }
-        sync_folder(self.folder)
+        name_new_at(self.folder, temp, name)?;
+        self.name = None;
+        Ok(())
     }
 }
 
@@ -247,12 +242,17 @@ fn lock(folder: &OwnedFd, path: &TreePath) -> Result<bool> {
     }
 }
 
-/// Puts a folder's names on the disk, where the file system can.
-fn sync_folder(folder: BorrowedFd<'_>) -> Result<(), Errno> {
-    match rustix::fs::fsync(folder) {
-        Err(Errno::INVAL | Errno::NOTSUP | Errno::BADF) => Ok(()),
-        done => done,
+/// The content that an edit expects, against what is there.
+fn check_hash(path: &TreePath, content: &[u8], expected: &Hash) -> Result<()> {
+    if expected.names(content) {
+        return Ok(());
     }
+    let found = Hash::of(content);
+    Err(Error::new(
+        Kind::Changed,
+        format!("`{}` changed: it is now {}, not {}", path.shown(), found.short(), expected.short()),
+    )
+    .with_hint("Read the file again and repeat the edit on what is there now."))
 }
 
 fn exists(path: &TreePath) -> Error {

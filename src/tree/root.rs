@@ -1,11 +1,35 @@
-//! Opening below the root folder, following no symbolic link.
+//! The root folder of a tree, and opening what lies below it without following a symbolic link.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::Tree;
+use super::entry::id;
+use crate::error::{Error, Result};
+use crate::name::TreePath;
+
+/// The folder of a checkout.
+///
+/// ```
+/// use ocx::{name::TreePath, tree::Tree};
+/// let folder = tempfile::tempdir()?;
+/// let tree = Tree::open(folder.path())?;
+/// let path = TreePath::parse("src/main.rs")?;
+/// tree.create(&path, b"fn main() {}\n")?;
+/// assert_eq!(tree.read(&path, 1_000)?, b"fn main() {}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Tree {
+    pub(super) root: OwnedFd,
+    path: PathBuf,
+    /// Paths below the root that belong to the repository, not to the tree.
+    pub(super) kept_out: Vec<String>,
+    /// Databases below any name: closing a descriptor of one would drop SQLite's locks on it.
+    databases: Vec<(u64, u64)>,
+}
 
 /// A folder that is open: the root itself, or one opened below it.
 pub(super) enum Folder<'a> {
@@ -26,6 +50,58 @@ impl Folder<'_> {
 pub(super) const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
 impl Tree {
+    /// Opens the folder at `root`.
+    ///
+    /// # Errors
+    /// `NotFound`, `Denied` or `Io` where it cannot be opened or is no folder.
+    pub fn open(root: &Path) -> Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(root, flags, Mode::empty())
+            .map_err(|e| Error::io(format!("cannot open folder `{}`", root.display()), e.into()))?;
+        let mut tree = Self { root: fd, path: root.to_owned(), kept_out: Vec::new(), databases: Vec::new() };
+        for name in [".fslckout", "_FOSSIL_"] {
+            tree.databases.extend(tree.lstat(name).ok().map(|s| id(&s)));
+        }
+        Ok(tree)
+    }
+
+    /// Keeps a database outside the reach of every method: it is not listed, read or written, under
+    /// any name it has in the tree; nor are the files that SQLite makes beside it.
+    #[must_use]
+    pub fn keeping_out(mut self, database: &Path) -> Self {
+        if let Ok(stat) = rustix::fs::stat(database) {
+            self.databases.push(id(&stat));
+        }
+        let real = |path: &Path| path.canonicalize().ok();
+        let folder = database.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
+        if let (Some(folder), Some(name), Some(root)) =
+            (folder.and_then(real), database.file_name(), real(&self.path))
+            && let Ok(below) = folder.join(name).strip_prefix(root)
+            && let Some(below) = below.to_str()
+        {
+            self.kept_out.extend(["", "-wal", "-shm", "-journal"].map(|end| format!("{below}{end}")));
+        }
+        self
+    }
+
+    /// Leaves a file that Fossil itself writes, such as `manifest.uuid`, out of every listing.
+    #[must_use]
+    pub fn leaving_out(mut self, path: &TreePath) -> Self {
+        self.kept_out.push(path.as_str().to_owned());
+        self
+    }
+
+    /// The folder, as it was given.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether what `stat` describes at `path` is kept out of the tree.
+    pub(super) fn is_kept_out(&self, path: &str, stat: &Stat) -> bool {
+        self.databases.contains(&id(stat)) || self.kept_out.iter().any(|k| k == path)
+    }
+
     /// Opens `path` below the root; no part of it may be a symbolic link.
     pub(super) fn open_beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
