@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use file_cards::FileCards;
 
-use super::Checkout;
+use super::merged::Merged;
+use super::open::Checkout;
 use super::status::Status;
 use crate::engine::{self, Artifacts, Content};
 use crate::error::{Error, Kind, Result};
@@ -148,16 +149,6 @@ impl Draft {
         }
         Ok(Self { parent, branch, manifest, contents })
     }
-}
-
-/// How a merge that is part of the next check-in took the other side's changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Merged {
-    Whole,
-    /// As a whole; the merged branch ends with it.
-    Integrated,
-    Cherrypick,
-    Backout,
 }
 
 /// Says in the manifest what was merged, but for what is private: no public check-in may name it.

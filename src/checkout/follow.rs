@@ -6,17 +6,18 @@
 //! commit` would leave them. Moving to another version, which changes files, is Fossil's own code's business.
 
 use std::collections::BTreeSet;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use super::Checkout;
 use super::database::{self, BUSY_TIMEOUT, var};
-use crate::checkout::status::Status;
+use super::manifest_files::ManifestFiles;
+use super::open::Checkout;
+use super::status::Status;
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
-use crate::name::{Hash, TreePath};
+use crate::name::{Hash, TreePath, time};
 use crate::repo::store::Files;
 use crate::tree::FileKind;
 
@@ -55,7 +56,7 @@ impl Checkout {
     /// The checkout's database, for [`begin_move`](Self::begin_move); until it is let go, nothing else of this checkout
     /// that needs it goes on.
     pub(crate) fn state_to_move(&self) -> MutexGuard<'_, Connection> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Begins to move the checkout to the check-in `hash`, while that is being stored after the contents `new`; it holds just
@@ -179,6 +180,12 @@ impl Checkout {
         Ok(done.commit()?)
     }
 
+    /// Writes `manifest` and its companions where the setting wants them in each checkout.
+    pub(super) fn write_manifest(&self, hash: &Hash) -> Result<()> {
+        let wanted = ManifestFiles::of(&self.repository, &self.tree)?;
+        wanted.write(&self.root, self.repository.store(), hash)
+    }
+
     fn write_files(
         &self,
         db: &Connection,
@@ -287,7 +294,6 @@ fn gone(db: &Connection, files: &Files, changed: Option<&BTreeSet<&TreePath>>) -
 /// The time in whole seconds that Fossil may take for a sign that a file is unchanged; none yet for
 /// one that changed just now.
 fn settled(mtime_ns: i64) -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let (mtime, now) = (mtime_ns.div_euclid(1_000_000_000), now.as_secs().cast_signed());
+    let (mtime, now) = (mtime_ns.div_euclid(1_000_000_000), time::since_epoch().as_secs().cast_signed());
     if mtime + UNSETTLED_S < now { mtime } else { 0 }
 }

@@ -3,18 +3,15 @@
 //! A file counts by its content: its size and times only tell that it need not be read again, and
 //! only when they are older than the moment at which it was read.
 
-mod seen;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
 
-pub(crate) use seen::StatCache;
-
-use super::Checkout;
-use crate::error::{Error, Kind, Result};
+use super::open::Checkout;
+use super::stat_cache::StatCache;
+use crate::error::{Kind, Result};
 use crate::format::FILE_MAX;
-use crate::name::{Hash, TreePath};
+use crate::name::{Hash, TreePath, time};
 use crate::repo::store::{FileEntry, Files};
 use crate::tree::{Entry, FileKind, Tracked, Tree};
 
@@ -309,12 +306,5 @@ fn in_two_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
 }
 
 fn now_ns() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// The error for a check-in that is not in the repository any more.
-pub(crate) fn no_parent(root: &std::path::Path) -> Error {
-    Error::new(Kind::NotFound, format!("the checkout `{}` stands on no check-in", root.display()))
-        .with_hint("Open a version with `ocx open`.")
+    i64::try_from(time::since_epoch().as_nanos()).unwrap_or(i64::MAX)
 }

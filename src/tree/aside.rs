@@ -32,7 +32,11 @@ pub(crate) fn name_new(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Gives the file `from` in `folder` the name `to`, unless that is taken.
-pub(super) fn name_new_at(folder: BorrowedFd<'_>, from: impl Arg + Copy, to: impl Arg + Copy) -> Result<(), Errno> {
+pub(super) fn name_new_at(
+    folder: BorrowedFd<'_>,
+    from: impl Arg + Copy,
+    to: impl Arg + Copy,
+) -> Result<(), Errno> {
     match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
         Ok(()) => {}
         // Not every file system can do this. A second name, and then none of the first, does the same.

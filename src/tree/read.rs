@@ -105,7 +105,6 @@ impl Tree {
         let (folder, name) = self.open_folder_of(path)?;
         Ok(rustix::fs::readlinkat(folder.as_fd(), name, Vec::new())?.into_bytes())
     }
-
 }
 
 fn size(stat: &Stat) -> u64 {

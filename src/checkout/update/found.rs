@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
-use super::safe::{Kept, Safe};
-use super::{Happened, Updated, UpdatedFile};
-use crate::checkout::Checkout;
+use super::backups::{Backups, Kept};
+use super::outcome::{FileOutcome, Updated, UpdatedFile};
+use crate::checkout::open::Checkout;
 use crate::checkout::status::{How, Status};
 use crate::error::Result;
 use crate::name::{Hash, TreePath};
@@ -25,18 +25,18 @@ struct Joined {
 }
 
 /// Looks at what has become of the files since `before`, and puts back what would be lost.
-pub(super) fn report(checkout: &Checkout, before: &Status, safe: &Safe) -> Result<Updated> {
+pub(super) fn report(checkout: &Checkout, before: &Status, backups: &Backups) -> Result<Updated> {
     let joined = checkout.state(joined)?;
     let mut files = BTreeMap::new();
-    for (path, kept) in safe.kept() {
-        if let Some(file) = secured(checkout, safe, (path, kept), &joined)? {
+    for (path, kept) in backups.kept() {
+        if let Some(file) = secured(checkout, backups, (path, kept), &joined)? {
             files.insert(file.path.clone(), file);
         }
     }
     let after = checkout.status()?;
-    let backups: Vec<String> = files.values().filter_map(|file| file.backup.clone()).collect();
+    let names: Vec<String> = files.values().filter_map(|file| file.backup.clone()).collect();
     for file in differences(before, &after.files, &joined) {
-        if !backups.contains(&file.path) {
+        if !names.contains(&file.path) {
             files.entry(file.path.clone()).or_insert(file);
         }
     }
@@ -68,7 +68,7 @@ fn joined(db: &Connection) -> Result<BTreeMap<String, Joined>> {
 /// Finds the bytes of a kept file again, or puts them where they are found; gives what there is to tell of it.
 fn secured(
     checkout: &Checkout,
-    safe: &Safe,
+    backups: &Backups,
     (path, kept): (&TreePath, &Kept),
     joined: &BTreeMap<String, Joined>,
 ) -> Result<Option<UpdatedFile>> {
@@ -76,7 +76,7 @@ fn secured(
         let bytes = checkout.tree().stat(path).and_then(|e| checkout.tree().content(&e, u64::MAX));
         bytes.ok().map(|bytes| Hash::of(&bytes))
     };
-    let told = |what, backup: Option<&TreePath>| UpdatedFile {
+    let outcome = |what, backup: Option<&TreePath>| UpdatedFile {
         path: path.to_string(),
         what,
         from: None,
@@ -84,7 +84,7 @@ fn secured(
     };
     let row = joined.get(path.as_str());
     if there(path) == Some(kept.entry.hash) {
-        return Ok(row.filter(|row| row.conflicts).map(|row| told(kind(row), None)));
+        return Ok(row.filter(|row| row.conflicts).map(|row| outcome(kind(row), None)));
     }
     let moved = joined.iter().find(|(_, row)| row.from == path.as_str());
     if let Some((_, row)) = moved.filter(|_| !kept.unmanaged)
@@ -95,28 +95,30 @@ fn secured(
         return Ok(None);
     }
     if there(path).is_none() {
-        safe.restore(checkout, kept, path)?;
+        backups.restore(checkout, kept, path)?;
         checkout.state(|db| {
             let sql = "UPDATE vfile SET deleted=0, mtime=0 WHERE pathname=?1 AND deleted";
             Ok(db.execute(sql, [path.as_str()])?)
         })?;
-        return Ok(Some(told(Happened::ConflictRemovedThere, None)));
+        return Ok(Some(outcome(FileOutcome::ConflictRemovedThere, None)));
     }
     let mut free = None;
     for name in backup_names(path) {
         match there(&name) {
-            Some(hash) if hash == kept.entry.hash => return Ok(Some(told(overwritten(kept), Some(&name)))),
+            Some(hash) if hash == kept.entry.hash => {
+                return Ok(Some(outcome(overwritten(kept), Some(&name))));
+            }
             Some(_) => {}
             None => free = free.or(Some(name)),
         }
     }
-    let Some(free) = free else { return Ok(Some(told(overwritten(kept), None))) };
-    safe.restore(checkout, kept, &free)?;
-    Ok(Some(told(overwritten(kept), Some(&free))))
+    let Some(free) = free else { return Ok(Some(outcome(overwritten(kept), None))) };
+    backups.restore(checkout, kept, &free)?;
+    Ok(Some(outcome(overwritten(kept), Some(&free))))
 }
 
-fn overwritten(kept: &Kept) -> Happened {
-    if kept.unmanaged { Happened::ConflictInTheWay } else { Happened::ConflictUnjoinable }
+fn overwritten(kept: &Kept) -> FileOutcome {
+    if kept.unmanaged { FileOutcome::ConflictInTheWay } else { FileOutcome::ConflictUnjoinable }
 }
 
 /// The names that Fossil gives to what it saves from being overwritten.
@@ -126,24 +128,24 @@ fn backup_names(path: &TreePath) -> impl Iterator<Item = TreePath> {
 }
 
 /// The kind of a conflict, by Fossil's message.
-fn kind(row: &Joined) -> Happened {
+fn kind(row: &Joined) -> FileOutcome {
     match row.message.as_str() {
-        "merge conflicts" => Happened::ConflictMarked,
-        "duplicate file" => Happened::ConflictBothAdded,
-        "edited locally but deleted by update" | "local edits lost" => Happened::ConflictRemovedThere,
-        "new file overwrites unmanaged file" => Happened::ConflictInTheWay,
-        _ => Happened::ConflictUnjoinable,
+        "merge conflicts" => FileOutcome::ConflictMarked,
+        "duplicate file" => FileOutcome::ConflictBothAdded,
+        "edited locally but deleted by update" | "local edits lost" => FileOutcome::ConflictRemovedThere,
+        "new file overwrites unmanaged file" => FileOutcome::ConflictInTheWay,
+        _ => FileOutcome::ConflictUnjoinable,
     }
 }
 
 /// What happened to a file that is there now.
-fn happened(was_there: bool, removed_here: bool, row: Option<&Joined>) -> Happened {
+fn happened(was_there: bool, removed_here: bool, row: Option<&Joined>) -> FileOutcome {
     match row {
         Some(row) if row.conflicts => kind(row),
-        Some(row) if row.both && was_there => Happened::Merged,
-        _ if was_there => Happened::Updated,
-        _ if removed_here => Happened::ConflictRemovedHere,
-        _ => Happened::Added,
+        Some(row) if row.both && was_there => FileOutcome::Merged,
+        _ if was_there => FileOutcome::Updated,
+        _ if removed_here => FileOutcome::ConflictRemovedHere,
+        _ => FileOutcome::Added,
     }
 }
 
@@ -166,15 +168,15 @@ fn differences(before: &Status, after: &Files, joined: &BTreeMap<String, Joined>
         });
         if let Some(at) = source.filter(|_| !before.files.contains_key(path)) {
             file.from = Some(gone.remove(at).to_string());
-            if file.what == Happened::Added {
-                file.what = Happened::Renamed;
+            if file.what == FileOutcome::Added {
+                file.what = FileOutcome::Renamed;
             }
         }
         files.push(file);
     }
     files.extend(gone.into_iter().map(|path| UpdatedFile {
         path: path.to_string(),
-        what: Happened::Removed,
+        what: FileOutcome::Removed,
         from: None,
         backup: None,
     }));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::FileType;
 use std::os::unix::fs::FileTypeExt;
 
-use crate::checkout::Checkout;
+use crate::checkout::open::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
 use crate::repo::store::{FileEntry, Files};

@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use super::backups::in_the_way;
 use super::obstacle::refuse_obstacles;
-use super::safe::in_the_way;
-use crate::checkout::{Checkout, database};
+use crate::checkout::database;
+use crate::checkout::open::{Checkout, not_utf8};
 use crate::error::{Error, Result};
 use crate::name::{Hash, TEMP_PREFIX, TreePath};
 
@@ -30,7 +31,7 @@ impl Checkout {
 
     fn copy_database(&self, folder: &Path) -> Result<()> {
         let copy = folder.join(database::NAMES[0]);
-        let not_utf8 = || crate::checkout::not_utf8(folder);
+        let not_utf8 = || not_utf8(folder);
         let (to, repository) =
             (copy.to_str().ok_or_else(not_utf8)?, self.repository.path().to_str().ok_or_else(not_utf8)?);
         self.state(|db| Ok(db.execute("VACUUM INTO ?1", [to])?))?;

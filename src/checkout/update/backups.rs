@@ -1,12 +1,12 @@
 //! The bytes that Fossil's code could lose: changed files, and those that lie where others will come.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::sync::Mutex;
 
-use crate::checkout::Checkout;
+use crate::checkout::open::Checkout;
 use crate::checkout::status::Status;
 use crate::error::{Error, Result};
 use crate::format::FILE_MAX;
@@ -15,7 +15,7 @@ use crate::repo::store::FileEntry;
 use crate::tree::FileKind;
 
 /// Copies of files, in a file without a name, so that nothing is left of it whatever happens.
-pub(super) struct Safe {
+pub(super) struct Backups {
     file: Mutex<File>,
     kept: BTreeMap<TreePath, Kept>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Kept {
     size: u64,
 }
 
-impl Safe {
+impl Backups {
     /// One with nothing in it.
     pub fn empty(checkout: &Checkout) -> Result<Self> {
         let folder = checkout.repository().path().parent().unwrap_or(checkout.root());
@@ -40,22 +40,22 @@ impl Safe {
     /// One with each file that differs from the parent check-in, and each that is no part of the checkout and lies where
     /// a file of one of `versions` is.
     pub fn of(checkout: &Checkout, status: &Status, versions: &[Hash]) -> Result<Self> {
-        let mut safe = Self::empty(checkout)?;
+        let mut backups = Self::empty(checkout)?;
         for change in &status.changes {
             if let Some(entry) = status.files.get(&change.path) {
-                safe.keep(checkout, &change.path, Some(*entry))?;
+                backups.keep(checkout, &change.path, Some(*entry))?;
             }
         }
         for path in in_the_way(checkout, status, versions)? {
-            safe.keep(checkout, &path, None)?;
+            backups.keep(checkout, &path, None)?;
         }
-        Ok(safe)
+        Ok(backups)
     }
 
     fn keep(&mut self, checkout: &Checkout, path: &TreePath, known: Option<FileEntry>) -> Result<()> {
         let found = checkout.tree().stat(path)?;
         let bytes = checkout.tree().content(&found, FILE_MAX)?;
-        let file = self.file.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let file = self.file.get_mut();
         let io = |e| Error::io(format!("cannot copy `{}`", path.shown()), e);
         let start = file.seek(SeekFrom::End(0)).map_err(io)?;
         file.write_all(&bytes).map_err(io)?;
@@ -73,7 +73,7 @@ impl Safe {
     }
 
     fn bytes(&self, kept: &Kept) -> Result<Vec<u8>> {
-        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut file = self.file.lock();
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(kept.start))
             .and_then(|_| Read::by_ref(&mut *file).take(kept.size).read_to_end(&mut bytes))

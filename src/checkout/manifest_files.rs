@@ -1,0 +1,68 @@
+//! The files by which Fossil tells other programs where a checkout stands: `manifest` and its companions.
+
+use std::path::Path;
+
+use super::setting::setting;
+use crate::error::{Error, Result};
+use crate::name::{Hash, TreePath};
+use crate::repo::Repository;
+use crate::repo::store::{Store, means_no, means_yes};
+use crate::tree::{Tree, replace_file};
+
+/// Keeps the file `manifest` from being taken for an artifact.
+const NO_MANIFEST: &[u8] = b"# Remove this line to create a well-formed Fossil manifest.\n";
+
+const RAW: &str = "manifest";
+const UUID: &str = "manifest.uuid";
+const TAGS: &str = "manifest.tags";
+
+/// Which files Fossil writes into checkouts to tell what they stand on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ManifestFiles {
+    raw: bool,
+    uuid: bool,
+    tags: bool,
+}
+
+impl ManifestFiles {
+    /// What the setting `manifest` says: that of the tree stands over the repository's.
+    pub fn of(repository: &Repository, tree: &Tree) -> Result<Self> {
+        let value = setting(repository, tree, "manifest")?.unwrap_or_default();
+        if means_no(&value) {
+            return Ok(Self::default());
+        }
+        if means_yes(&value) {
+            return Ok(Self { raw: true, uuid: true, tags: false });
+        }
+        let has = |letter| value.to_ascii_lowercase().contains(letter);
+        Ok(Self { raw: has('r'), uuid: has('u'), tags: has('t') })
+    }
+
+    /// Writes those that are wanted into the folder `root`, which stands on the check-in `hash`.
+    pub fn write(self, root: &Path, store: &Store, hash: &Hash) -> Result<()> {
+        let write = |name: &str, content: &[u8]| {
+            replace_file(&root.join(name), content, 0o644)
+                .map_err(|e| Error::io(format!("cannot write `{name}`"), e))
+        };
+        if self.raw {
+            write(RAW, &[&store.content(hash)?, NO_MANIFEST].concat())?;
+        }
+        if self.uuid {
+            write(UUID, format!("{hash}\n").as_bytes())?;
+        }
+        if self.tags {
+            write(TAGS, store.tag_list(hash)?.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The tree without these files.
+    pub fn left_out_of(self, mut tree: Tree) -> Result<Tree> {
+        for (name, writes) in [(RAW, self.raw), (UUID, self.uuid), (TAGS, self.tags)] {
+            if writes {
+                tree = tree.leaving_out(&TreePath::parse(name)?);
+            }
+        }
+        Ok(tree)
+    }
+}
