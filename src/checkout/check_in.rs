@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use file_cards::FileCards;
+use rusqlite::Row;
 
 use super::merged::Merged;
 use super::open::Checkout;
@@ -19,7 +20,7 @@ use crate::engine::{self, Artifacts, Content};
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::format::artifact::{Cherrypick, Manifest, TagAction, TagCard, looks_like_artifact};
-use crate::name::{Branch, Hash, TreePath, User};
+use crate::name::{Branch, Hash, TreePath, User, time};
 use crate::repo::store::{CheckInInfo, FileEntry, Files};
 use crate::tree::Entry;
 
@@ -233,17 +234,12 @@ fn check_content(path: &TreePath, file: &FileEntry, bytes: &[u8]) -> Result<()> 
 
 /// The time of the new check-in, which must be after its parent's.
 fn date_after(checkout: &Checkout, parent: &CheckInInfo, wanted: Option<&str>) -> Result<String> {
-    let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%f', ?1), julianday(?1)";
-    let at = |time: &str| -> Result<(Option<String>, Option<f64>)> {
-        checkout.state(|db| {
-            Ok(db.prepare_cached(sql)?.query_row([time], |row| Ok((row.get(0)?, row.get(1)?)))?)
-        })
-    };
     // A parent that was made in this very millisecond is waited for.
     for _ in 0..5 {
-        let (Some(date), Some(julian)) = at(wanted.unwrap_or("now"))? else {
-            return Err(Error::new(Kind::Invalid, "the time of the check-in is no time")
-                .with_hint("Give it as `2026-11-30T10:23:45.120`."));
+        let now = time::julian_now();
+        let (date, julian) = match wanted {
+            Some(time) => given_date(checkout, time)?,
+            None => (time::date_card(now), now),
         };
         if julian > parent.julian {
             return Ok(date);
@@ -264,6 +260,19 @@ fn date_after(checkout: &Checkout, parent: &CheckInInfo, wanted: Option<&str>) -
         std::thread::sleep(std::time::Duration::from_millis(4));
     }
     Err(Error::new(Kind::Busy, "the clock does not move").with_hint("Try again."))
+}
+
+/// A time that somebody wrote, as SQLite reads it: for a D card, and as a Julian day.
+fn given_date(checkout: &Checkout, time: &str) -> Result<(String, f64)> {
+    let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%f', ?1), julianday(?1)";
+    let read = checkout.state(|db| {
+        let row = |row: &Row<'_>| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<f64>>(1)?));
+        Ok(db.prepare_cached(sql)?.query_row([time], row)?)
+    })?;
+    read.0.zip(read.1).ok_or_else(|| {
+        Error::new(Kind::Invalid, "the time of the check-in is no time")
+            .with_hint("Give it as `2026-11-30T10:23:45.120`.")
+    })
 }
 
 /// The tags by which the check-in leaves the parent's branch for its own; none when it stays.

@@ -9,20 +9,20 @@ use crate::name::User;
 /// What a record's post says of the run.
 ///
 /// ```
-/// use ocx::record::Record;
+/// use ocx::record::AgentRecord;
 /// let text = "Review what arrives.\n\n```json\n{\"ocx\":\"record\",\"runner\":\"claude\",\"login\":\"claude-1a2b3c4d\"}\n```\n";
-/// assert_eq!(Record::in_post(text)?.login.as_str(), "claude-1a2b3c4d");
+/// assert_eq!(AgentRecord::in_post(text)?.login.as_str(), "claude-1a2b3c4d");
 /// # Ok::<(), ocx::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct AgentRecord {
     /// The login that was made for the run.
     pub login: User,
     /// What runs the agent: `claude` or `codex`.
     pub runner: String,
 }
 
-impl Record {
+impl AgentRecord {
     /// The record that a post's text ends with.
     ///
     /// # Errors
@@ -63,9 +63,9 @@ mod tests {
     #[test]
     fn the_last_block_is_the_record() {
         let text = format!("Do it.\n```json\n{{\"ocx\":\"other\"}}\n```\nmore\n\n```json\n{RECORD}\n```\n\n");
-        assert_eq!(Record::in_post(&text).unwrap().runner, "claude");
+        assert_eq!(AgentRecord::in_post(&text).unwrap().runner, "claude");
         assert_eq!(
-            Record::in_post(&format!("```\n{RECORD}\n```")).unwrap().login.as_str(),
+            AgentRecord::in_post(&format!("```\n{RECORD}\n```")).unwrap().login.as_str(),
             "claude-1a2b3c4d"
         );
     }
@@ -85,7 +85,7 @@ mod tests {
             fenced(r#"{"ocx":"record","runner":"claude"}"#),
             fenced(r#"{"ocx":"record","login":"a\nU boss","runner":"claude"}"#),
         ] {
-            assert_eq!(Record::in_post(&text).unwrap_err().kind(), Kind::Invalid, "{text}");
+            assert_eq!(AgentRecord::in_post(&text).unwrap_err().kind(), Kind::Invalid, "{text}");
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::engine::{self, Change};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::looks_like_artifact;
 use crate::format::packed;
-use crate::name::{Hash, User};
+use crate::name::{Hash, User, time};
 use crate::repo::Repository;
 
 /// By how many seconds what is newest may be ahead of this machine's clock, for something still newer to be written after
@@ -39,6 +39,20 @@ pub(crate) struct Author<'a, 'c> {
     sha1: bool,
 }
 
+/// The time for a new artifact as its D card says it: now, or right after the Julian day `after` where that
+/// is not over yet.
+pub(crate) fn date_after(after: Option<f64>) -> Result<String> {
+    let now = time::julian_now();
+    let after = after.unwrap_or_default();
+    #[expect(clippy::cast_precision_loss, reason = "a day is a small number of seconds")]
+    if (after - now) * 86400.0 <= LEAD_MAX_S as f64 {
+        return Ok(time::date_card(now.max(after + 0.001 / 86400.0)));
+    }
+    let what = format!("what this follows is dated {}, and would win over it", time::utc(after));
+    Err(Error::new(Kind::Invalid, what)
+        .with_hint("Set the clock right, or have what is dated wrongly withdrawn."))
+}
+
 /// Runs `write` in one transaction, in the name of `user`.
 pub(crate) fn author<T: Send + 'static>(
     repository: &Repository,
@@ -61,24 +75,6 @@ impl Author<'_, '_> {
     /// The user's name.
     pub fn user(&self) -> &str {
         &self.user
-    }
-
-    /// The time for a new artifact as its D card says it: now, or right after the Julian day `after` where that
-    /// is not over yet.
-    pub fn date(&self, after: Option<f64>) -> Result<String> {
-        let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%f', max(julianday('now'), coalesce(?1, 0)+0.001/86400)),
-             coalesce(?1, 0)-julianday('now'), strftime('%Y-%m-%d %H:%M:%S', ?1)";
-        let (date, lead_days, held): (String, f64, Option<String>) =
-            self.db().query_row(sql, [after], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        #[expect(clippy::cast_precision_loss, reason = "a day is a small number of seconds")]
-        if lead_days * 86400.0 <= LEAD_MAX_S as f64 {
-            return Ok(date);
-        }
-        Err(Error::new(
-            Kind::Invalid,
-            format!("what this follows is dated {} UTC, and would win over it", held.unwrap_or_default()),
-        )
-        .with_hint("Set the clock right, or have what is dated wrongly withdrawn."))
     }
 
     /// Stores a control artifact and links it in; the artifact `previous` may become a delta from it.

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row};
 
-use super::author::{Author, Visibility, author};
+use super::author::{Author, Visibility, author, date_after};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::{Control, TagAction, TagCard};
 use crate::name::{Branch, Hash, TagName, User};
@@ -250,7 +250,7 @@ impl Tags {
                     visibility = Visibility::Private;
                 }
             }
-            let control = Control { date: author.date(after)?, tags, user: author.user().to_owned() };
+            let control = Control { date: date_after(after)?, tags, user: author.user().to_owned() };
             author.put(&control.write()?, None, visibility)
         })
     }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::author::{Author, LEAD_MAX_S, author};
 use crate::error::{Error, Kind, Result};
 use crate::format::packed;
-use crate::name::{Hash, UnversionedName, User};
+use crate::name::{Hash, UnversionedName, User, time};
 use crate::repo::Repository;
 use crate::repo::store::{hash, text};
 
@@ -189,11 +189,10 @@ impl Unversioned {
 
 /// The time, in seconds since 1970, that makes what is written now win over what is held of the name.
 fn next_time(db: &Connection, name: &UnversionedName) -> Result<i64> {
-    let sql = "SELECT CAST(strftime('%s', 'now') AS INTEGER), mtime, datetime(mtime, 'unixepoch')
-         FROM (SELECT 1) LEFT JOIN unversioned ON name=?1";
-    let (now, held, date) = db.query_row(sql, [name.as_str()], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, text(row, 2)?))
-    })?;
+    let sql = "SELECT mtime, datetime(mtime, 'unixepoch') FROM (SELECT 1) LEFT JOIN unversioned ON name=?1";
+    let (held, date) =
+        db.query_row(sql, [name.as_str()], |row| Ok((row.get::<_, Option<i64>>(0)?, text(row, 1)?)))?;
+    let now = time::since_epoch().as_secs().cast_signed();
     match held {
         Some(held) if held > now + LEAD_MAX_S => Err(Error::new(
             Kind::Invalid,

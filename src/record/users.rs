@@ -6,19 +6,16 @@ use std::fmt::Write as _;
 
 use rusqlite::{Connection, OptionalExtension};
 use sha1::{Digest, Sha1};
+use subtle::ConstantTimeEq;
 
 use super::author::{Author, author};
 use crate::error::{Error, Kind, Result};
-use crate::name::Password;
-use crate::name::User;
+use crate::name::{Password, User};
 use crate::repo::Repository;
-use crate::repo::store::text;
+use crate::repo::store::{no_user, text};
 
 /// The capability letters that Fossil knows.
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz234567ACD";
-
-/// Logins that stand for groups, and that nobody can log in as.
-const GROUPS: [&str; 4] = ["nobody", "anonymous", "reader", "developer"];
 
 /// The logins of a repository.
 ///
@@ -130,7 +127,7 @@ impl Users {
     /// # Errors
     /// As [`create`](Self::create); [`Kind::NotFound`] for an unknown user, [`Kind::Invalid`] for a group.
     pub fn set_password(&self, user: &User, password: &Password, by: &User) -> Result<()> {
-        if GROUPS.contains(&user.as_str()) {
+        if User::GROUPS.contains(&user.as_str()) {
             return Err(Error::new(Kind::Invalid, format!("`{user}` is a group, which has no password"))
                 .with_hint("Give the password to a login of a person or an agent."));
         }
@@ -185,7 +182,7 @@ impl Users {
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn check(&self, user: &User, password: &Password) -> Result<bool> {
-        if GROUPS.contains(&user.as_str()) {
+        if User::GROUPS.contains(&user.as_str()) {
             return Ok(false);
         }
         let stored = self.repository.store().ask(|db| {
@@ -198,7 +195,7 @@ impl Users {
         // What is not 40 characters long is the password itself, as old repositories have it.
         let given =
             if stored.len() == 40 { self.secret(user, password)? } else { password.reveal().to_owned() };
-        Ok(is_same(stored.as_bytes(), given.as_bytes()))
+        Ok(stored.as_bytes().ct_eq(given.as_bytes()).into())
     }
 
     /// What Fossil stores of a password.
@@ -257,17 +254,11 @@ fn changed_one(user: &User, rows: usize) -> Result<()> {
     if rows > 0 {
         return Ok(());
     }
-    Err(Error::new(Kind::NotFound, format!("no user `{user}`"))
-        .with_hint("Give a login that the repository has."))
+    Err(no_user(user))
 }
 
 fn has_table(db: &Connection, name: &str) -> Result<bool> {
     Ok(db.prepare("SELECT 1 FROM sqlite_schema WHERE name=?1")?.exists([name])?)
-}
-
-/// Compares without telling by the time taken where the first difference is.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 
 #[cfg(test)]

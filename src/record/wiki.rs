@@ -5,7 +5,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::author::{Author, Visibility, author};
+use super::author::{Author, Visibility, author, date_after};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::WikiEdit;
 use crate::format::{FOSSIL_WIKI, Markup};
@@ -211,7 +211,7 @@ impl Wiki {
             let newest = versions(author.db(), &page)?.into_iter().next();
             let basis = basis(&page, newest.as_ref(), previous)?;
             let edit = WikiEdit {
-                date: author.date(newest.as_ref().map(|v| v.julian))?,
+                date: date_after(newest.as_ref().map(|v| v.julian))?,
                 page: page.to_string(),
                 mimetype,
                 previous: basis,
