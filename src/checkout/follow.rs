@@ -12,8 +12,8 @@ use parking_lot::MutexGuard;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::database::{self, BUSY_TIMEOUT, var};
-use super::manifest_files::ManifestFiles;
 use super::open::Checkout;
+use super::settings::ManifestFiles;
 use super::status::Status;
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
@@ -195,9 +195,9 @@ impl Checkout {
         rid: impl Fn(&Hash) -> Result<Option<i64>>,
     ) -> Result<()> {
         db.prepare_cached("DELETE FROM vmerge")?.execute([])?;
-        let told = forget_told(db)?;
+        let known = forget_known_files(db)?;
         let changed = changed.map(|mut changed| {
-            changed.extend(told.iter());
+            changed.extend(known.iter());
             changed
         });
         for name in gone(db, files, changed.as_ref())? {
@@ -265,7 +265,7 @@ fn not_whole(hash: &Hash) -> Error {
 }
 
 /// Drops the rows of files that Fossil was told to add or to rename; gives their paths, the old ones too.
-fn forget_told(db: &Connection) -> Result<Vec<TreePath>> {
+fn forget_known_files(db: &Connection) -> Result<Vec<TreePath>> {
     let mut query = db.prepare_cached(
         "DELETE FROM vfile WHERE rid=0 OR origname!=pathname RETURNING pathname, coalesce(origname, '')",
     )?;

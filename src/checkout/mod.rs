@@ -6,10 +6,9 @@
 mod check_in;
 mod database;
 mod follow;
-mod manifest_files;
 mod merged;
 mod open;
-mod setting;
+mod settings;
 mod stat_cache;
 mod status;
 mod update;

@@ -7,8 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 
 use super::database::{self, var};
-use super::manifest_files::ManifestFiles;
-use super::setting::setting;
+use super::settings::{ManifestFiles, setting};
 use super::stat_cache::StatCache;
 use crate::engine;
 use crate::error::{Error, Kind, Result};

@@ -97,15 +97,15 @@ impl Checkout {
         self.recover()?;
         let parent = self.parent()?;
         let before = self.repository().store().files(&parent)?;
-        let told = self.known_files()?;
-        let tracked = KnownPaths { before: &before, added: &told.added };
+        let known = self.known_files()?;
+        let tracked = KnownPaths { before: &before, added: &known.added };
         let mut cache = self.stat_cache();
         self.state(|db| cache.load(db))?;
         cache.compare_with(&before);
         let walk = self.tree().walk_past(&*cache, &self.ignore()?, &tracked)?;
         let mut refused = walk.refused;
         let entries = self.storable(walk.entries, &before, &mut refused)?;
-        let looked = self.hashed(&mut cache, &entries, &before, &told.renamed, &mut refused)?;
+        let looked = self.hashed(&mut cache, &entries, &before, &known.renamed, &mut refused)?;
         let gone = cache.gone(&before, &walk.known, &looked);
         let mut changes: Vec<_> = looked
             .iter()
@@ -115,8 +115,10 @@ impl Checkout {
             .collect();
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         let files = with(&before, &changes, &looked);
-        let renamed =
-            told.renamed.into_iter().filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
+        let renamed = known
+            .renamed
+            .into_iter()
+            .filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
         let renamed = renamed.collect();
         Ok(Status { parent, changes, ignored: walk.ignored, refused, renamed, files })
     }

@@ -22,7 +22,7 @@ impl Tree {
             Errno::NOENT => {
                 let e = Error::new(Kind::NotFound, format!("no file `{}`", path.shown()));
                 match self.lookalike(path) {
-                    Some(found) => Error::new(Kind::NotFound, format!("{e}; {}", found.told()))
+                    Some(found) => Error::new(Kind::NotFound, format!("{e}; {}", found.described()))
                         .with_hint(format!("Use the name as it is on disk, `{}`.", found.name)),
                     None => e.with_hint("Look for the right path: search the files, or list them."),
                 }
@@ -103,7 +103,7 @@ pub(super) struct Lookalike {
 }
 
 impl Lookalike {
-    pub(super) fn told(&self) -> String {
+    pub(super) fn described(&self) -> String {
         let name = self.name.escape_default();
         let how = if self.is_twin {
             "an equal-looking name exists, its letters encoded otherwise"

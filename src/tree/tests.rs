@@ -1,14 +1,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
+use rustix::fs::{FileType, Mode};
+use rustix::io::Errno;
 use tempfile::TempDir;
 
 use super::*;
 use crate::error::Kind;
-use crate::name::TEMP_PREFIX;
+use crate::name::{Hash, TEMP_PREFIX, TreePath};
 use crate::text::replace_once;
 use crate::tree::ignore::Ignore;
 

@@ -77,7 +77,7 @@ impl Tree {
         if let Some(found) = self.lookalike(path).filter(|found| found.is_twin) {
             return Err(Error::new(
                 Kind::Exists,
-                format!("cannot make `{}`: {}", path.shown(), found.told()),
+                format!("cannot make `{}`: {}", path.shown(), found.described()),
             )
             .with_hint(format!("Use the name as it is on disk, `{}`.", found.name)));
         }

@@ -1,13 +1,25 @@
-//! The files by which Fossil tells other programs where a checkout stands: `manifest` and its companions.
+//! Settings as a checkout finds them, and the files that the setting `manifest` asks for: by them Fossil tells other
+//! programs where a checkout stands.
 
 use std::path::Path;
 
-use super::setting::setting;
 use crate::error::{Error, Result};
 use crate::name::{Hash, TreePath};
 use crate::repo::Repository;
 use crate::repo::store::{Store, means_no, means_yes};
 use crate::tree::{Tree, replace_file};
+
+/// The most bytes of a file under `.fossil-settings`.
+const SETTING_MAX: u64 = 1 << 20;
+
+/// The value of a setting in a checkout, as Fossil finds it: a file in the tree stands over the repository's value.
+pub(super) fn setting(repository: &Repository, tree: &Tree, name: &str) -> Result<Option<String>> {
+    let path = TreePath::parse(&format!(".fossil-settings/{name}"))?;
+    match tree.read(&path, SETTING_MAX) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(_) => repository.store().setting(name),
+    }
+}
 
 /// Keeps the file `manifest` from being taken for an artifact.
 const NO_MANIFEST: &[u8] = b"# Remove this line to create a well-formed Fossil manifest.\n";
