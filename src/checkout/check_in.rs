@@ -1,8 +1,8 @@
 //! A check-in: from the state of a checkout to artifacts in the repository.
 //!
-//! Rust walks, hashes and writes the manifest; Fossil's code stores it and links it in, in one
-//! transaction; the checkout's own database follows. What happens when the process ends in
-//! between is `checkout`'s business ([`Checkout::recovered`](super::Checkout::recovered)).
+//! Rust walks, hashes and writes the manifest. Fossil's code stores it and links it in, in one transaction. Then the
+//! checkout's own database follows. If the process ends in between, opening the checkout again repairs that
+//! ([`Checkout::recovered`](super::Checkout::recovered)).
 
 mod file_cards;
 
@@ -27,13 +27,13 @@ use crate::tree::Entry;
 /// What a check-in says of itself.
 #[derive(Debug, Clone)]
 pub struct CheckIn {
-    /// The comment: any text without NUL.
+    /// The comment: any text without a NUL.
     pub comment: String,
-    /// The branch that begins here; `None` stays on the parent's.
+    /// The branch that begins here. `None` stays on the parent's branch.
     pub branch: Option<Branch>,
     /// Who makes it; a login of the repository.
     pub user: User,
-    /// When, as `2026-11-30T10:23:45.120` in UTC; `None` is now.
+    /// When, as `2026-11-30T10:23:45.120` in UTC. `None` is now.
     pub time: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl Checkout {
             private: false,
             note: Some(self.note(&hash)?),
         };
-        // It is stored, whatever keeps the checkout from moving; the next look at the checkout makes that good.
+        // The check-in is stored now, whatever keeps the checkout from moving. The next look at the checkout moves it.
         if let Err(e) = self.store_and_follow(artifacts, &hash, status)? {
             tracing::warn!("check-in {hash} is stored, but the checkout has not moved to it yet: {e}");
         }
@@ -84,15 +84,15 @@ impl Checkout {
             self.stat_cache().go_on_to(&status.files, &before, changed);
         }
         store.remember(&hash, manifest, Arc::clone(&status.files));
-        // What was looked at is a matter of speed only.
+        // If this fails, only time is lost.
         let _ = self.remember();
         Ok(CheckedIn { hash, branch, time })
     }
 
-    /// Stores a check-in, and moves the checkout to it; what kept it from moving is the inner result.
+    /// Stores a check-in and moves the checkout to it. The inner result says what kept the checkout from moving.
     fn store_and_follow(&self, artifacts: Artifacts, hash: &Hash, status: &Status) -> Result<Result<()>> {
         let new = artifacts.contents.iter().map(|new| Hash::parse(&new.hash)).collect::<Result<Vec<_>>>()?;
-        // Taken no sooner than it is needed: the engine may have to wait for a server first.
+        // Taken as late as possible, because the engine may have to wait for a server first.
         let state = OnceCell::new();
         let take = || state.get_or_init(|| self.state_to_move());
         let (stored, moving) = engine::check_in_while(self.repository().path(), artifacts, || {
@@ -152,7 +152,7 @@ impl Draft {
     }
 }
 
-/// Says in the manifest what was merged, but for what is private: no public check-in may name it.
+/// Names in the manifest what was merged. Leaves out what is private, because no public check-in may name it.
 fn name_merged(checkout: &Checkout, manifest: &mut Manifest, hash: Hash, how: Merged) -> Result<()> {
     let other = checkout.repository().store().check_in(&hash)?;
     if other.private {
@@ -183,10 +183,10 @@ fn refuse_unstorable(status: &Status) -> Result<()> {
         .with_hint("Rename or remove it, or ignore it by `.fossil-settings/ignore-glob`; a check-in holds every file or none."))
 }
 
-/// The contents that the repository may lack, read again and checked against the status.
+/// Returns the contents that the repository may lack, read again and checked against the status.
 fn contents(checkout: &Checkout, status: &Status, before: &Files) -> Result<Vec<Content>> {
     let mut contents = Vec::new();
-    // Content differs where a change or a rename is.
+    // Only a changed or renamed file can have other content.
     let touched: BTreeSet<&TreePath> =
         status.changes.iter().map(|c| &c.path).chain(status.renamed.keys()).collect();
     for (path, file) in touched.into_iter().filter_map(|path| status.files.get_key_value(path)) {
@@ -232,9 +232,9 @@ fn check_content(path: &TreePath, file: &FileEntry, bytes: &[u8]) -> Result<()> 
     Ok(())
 }
 
-/// The time of the new check-in, which must be after its parent's.
+/// Returns the time of the new check-in, which must be after its parent's.
 fn date_after(checkout: &Checkout, parent: &CheckInInfo, wanted: Option<&str>) -> Result<String> {
-    // A parent that was made in this very millisecond is waited for.
+    // If the parent was made in this very millisecond, wait until it has passed.
     for _ in 0..5 {
         let now = time::julian_now();
         let (date, julian) = match wanted {
@@ -262,7 +262,7 @@ fn date_after(checkout: &Checkout, parent: &CheckInInfo, wanted: Option<&str>) -
     Err(Error::new(Kind::Busy, "the clock does not move").with_hint("Try again."))
 }
 
-/// A time that somebody wrote, as SQLite reads it: for a D card, and as a Julian day.
+/// Reads a time that somebody wrote, as SQLite does. Returns it for a D card and as a Julian day.
 fn given_date(checkout: &Checkout, time: &str) -> Result<(String, f64)> {
     let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%f', ?1), julianday(?1)";
     let read = checkout.state(|db| {
@@ -275,7 +275,7 @@ fn given_date(checkout: &Checkout, time: &str) -> Result<(String, f64)> {
     })
 }
 
-/// The tags by which the check-in leaves the parent's branch for its own; none when it stays.
+/// Returns the tags by which the check-in leaves the parent's branch for its own. There are none if it stays.
 fn tags(checkout: &Checkout, parent: &CheckInInfo, branch: &str) -> Result<Vec<TagCard>> {
     if parent.branch == branch {
         return Ok(Vec::new());

@@ -8,7 +8,7 @@ use crate::name::Hash;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Merged {
     Whole,
-    /// As a whole; the merged branch ends with it.
+    /// All of them; the merged branch ends with it.
     Integrated,
     Cherrypick,
     Backout,

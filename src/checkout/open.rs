@@ -42,13 +42,13 @@ pub struct Checkout {
     pub(super) state: Mutex<Connection>,
     stats: Mutex<StatCache>,
     recovered: Option<Hash>,
-    /// Whether the id is known to be written down.
+    /// Whether the id is known to be stored.
     has_id: AtomicBool,
 }
 
 impl Checkout {
-    /// Opens a version of a repository in an empty folder, which is made when it is not there; without a
-    /// version, the tip of `trunk`. `user` is who acts here from now on.
+    /// Opens a version of a repository in an empty folder. The folder is made if it does not exist. The default
+    /// version is the tip of `trunk`. `user` is who acts here from now on.
     ///
     /// # Errors
     /// [`Kind::Exists`] when the folder is not empty or is a checkout, [`Kind::NotFound`] or [`Kind::Ambiguous`] for the
@@ -145,21 +145,21 @@ impl Checkout {
         &self.repository
     }
 
-    /// Whether the checkout that was opened is still there, and its repository: each may have been closed, moved or
+    /// Whether the checkout that was opened still exists, and its repository. Either may have been closed, moved or
     /// made anew since.
     #[must_use]
     pub fn is_there(&self) -> bool {
         file_id(&self.database) == self.file && self.repository.store().is_there()
     }
 
-    /// A check-in that an earlier process stored without moving the checkout to it, which opening this
-    /// checkout has made good.
+    /// A check-in that an earlier process stored without moving the checkout to it. Opening this checkout has moved
+    /// it.
     #[must_use]
     pub fn recovered(&self) -> Option<Hash> {
         self.recovered
     }
 
-    /// Who acts here: the checkout's own user, else the repository's default, else the only one who may do everything.
+    /// Who acts here: the checkout's own user, else the repository's default user.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when none of them is set.
@@ -201,7 +201,7 @@ impl Checkout {
         }
     }
 
-    /// Writes the id down, where that was not done yet.
+    /// Stores the id, unless that was done before.
     pub(crate) fn keep_id(&self) -> Result<()> {
         if self.has_id.load(Ordering::Relaxed) {
             return Ok(());
@@ -224,7 +224,7 @@ impl Checkout {
     /// Runs `act` on the checkout's database, where the modules above keep tables named `ocx_...`.
     ///
     /// # Errors
-    /// What `act` gives.
+    /// Those of `act`.
     pub fn state<T>(&self, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         act(&self.state.lock())
     }
@@ -237,7 +237,7 @@ impl Checkout {
         self.stats.lock()
     }
 
-    /// The same, unless someone else has it.
+    /// As `stat_cache`, but returns nothing while another thread has it.
     pub(crate) fn free_stat_cache(&self) -> Option<MutexGuard<'_, StatCache>> {
         self.stats.try_lock()
     }
@@ -255,13 +255,13 @@ impl Checkout {
     }
 }
 
-/// The refusal of a path that Fossil's code cannot be given.
+/// The error for a path that Fossil's code cannot be given.
 pub(super) fn not_utf8(path: &Path) -> Error {
     Error::new(Kind::Invalid, format!("the path `{}` is not UTF-8", path.display()))
         .with_hint("Choose another folder.")
 }
 
-/// The error for a check-in that is not in the repository any more.
+/// The error for a checkout whose check-in the repository no longer has.
 pub(super) fn no_parent(root: &Path) -> Error {
     Error::new(Kind::NotFound, format!("the checkout `{}` stands on no check-in", root.display()))
         .with_hint("Open a version of the repository here.")

@@ -1,5 +1,5 @@
-//! Settings as a checkout finds them, and the files that the setting `manifest` asks for: by them Fossil tells other
-//! programs where a checkout stands.
+//! Settings as a checkout finds them, and the files that the setting `manifest` asks for. Those files tell other
+//! programs where the checkout stands.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::tree::{Tree, replace_file};
 /// The most bytes of a file under `.fossil-settings`.
 const SETTING_MAX: u64 = 1 << 20;
 
-/// The value of a setting in a checkout, as Fossil finds it: a file in the tree stands over the repository's value.
+/// The value of a setting in a checkout, as Fossil finds it. A file in the tree counts before the repository's value.
 pub(super) fn setting(repository: &Repository, tree: &Tree, name: &str) -> Result<Option<String>> {
     let path = TreePath::parse(&format!(".fossil-settings/{name}"))?;
     match tree.read(&path, SETTING_MAX) {
@@ -21,14 +21,14 @@ pub(super) fn setting(repository: &Repository, tree: &Tree, name: &str) -> Resul
     }
 }
 
-/// Keeps the file `manifest` from being taken for an artifact.
+/// Keeps the file `manifest` from being read as an artifact.
 const NO_MANIFEST: &[u8] = b"# Remove this line to create a well-formed Fossil manifest.\n";
 
 const RAW: &str = "manifest";
 const UUID: &str = "manifest.uuid";
 const TAGS: &str = "manifest.tags";
 
-/// Which files Fossil writes into checkouts to tell what they stand on.
+/// Which files a checkout holds to tell which check-in it stands on.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ManifestFiles {
     raw: bool,
@@ -37,7 +37,7 @@ pub(super) struct ManifestFiles {
 }
 
 impl ManifestFiles {
-    /// What the setting `manifest` says: that of the tree stands over the repository's.
+    /// Reads the setting `manifest`.
     pub fn of(repository: &Repository, tree: &Tree) -> Result<Self> {
         let value = setting(repository, tree, "manifest")?.unwrap_or_default();
         if means_no(&value) {
@@ -50,7 +50,7 @@ impl ManifestFiles {
         Ok(Self { raw: has('r'), uuid: has('u'), tags: has('t') })
     }
 
-    /// Writes those that are wanted into the folder `root`, which stands on the check-in `hash`.
+    /// Writes the wanted files into the folder `root`, which stands on the check-in `hash`.
     pub fn write(self, root: &Path, store: &Store, hash: &Hash) -> Result<()> {
         let write = |name: &str, content: &[u8]| {
             replace_file(&root.join(name), content, 0o644)
@@ -68,7 +68,7 @@ impl ManifestFiles {
         Ok(())
     }
 
-    /// The tree without these files.
+    /// Leaves these files out of the tree.
     pub fn left_out_of(self, mut tree: Tree) -> Result<Tree> {
         for (name, writes) in [(RAW, self.raw), (UUID, self.uuid), (TAGS, self.tags)] {
             if writes {

@@ -1,7 +1,7 @@
-//! Turning the files of a checkout into those of another version, and joining another version's changes into them.
+//! Moving the files of a checkout to another version, and joining another version's changes into them.
 //!
-//! Fossil's own code does it; what it did is told from the files and from Fossil's table `mergestat`, not from what it
-//! prints. Nothing that was changed here is lost: what Fossil would drop or overwrite is put back, or beside.
+//! Fossil's own code does it. What it did is read from the files and from Fossil's table `mergestat`, not from what it
+//! prints. No change made here is lost: what Fossil would drop or overwrite is put back, or put beside.
 
 mod backups;
 mod found;
@@ -23,11 +23,12 @@ use crate::name::Hash;
 use crate::repo::store::CheckInInfo;
 
 impl Checkout {
-    /// Moves the checkout to another version by Fossil's own code, joining what has changed here into it.
+    /// Moves the checkout to another version by Fossil's own code, and joins the changes made here into it.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Denied`] where a link lies in the place of a file or folder
-    /// that differs, [`Kind::Exists`] where something else does; [`Kind::Busy`], [`Kind::DiskFull`]. The files are as before then.
+    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version. [`Kind::Denied`] if a link lies in the place of a
+    /// file or folder that differs, [`Kind::Exists`] if something else does. [`Kind::Busy`], [`Kind::DiskFull`]. The
+    /// files are then as before.
     pub fn update(&self, version: &str) -> Result<Updated> {
         let hash = self.repository.store().resolve(version)?;
         let status = self.status()?;
@@ -40,7 +41,8 @@ impl Checkout {
         report(self, &status, &backups)
     }
 
-    /// What [`update`](Self::update) would do: it is done in a copy of the checkout, beside the repository, which is then removed.
+    /// Returns what [`update`](Self::update) would do. It is done in a copy of the checkout beside the repository,
+    /// which is then removed.
     ///
     /// # Errors
     /// As [`update`](Self::update).
@@ -49,7 +51,7 @@ impl Checkout {
         self.rehearse(&[hash], |copy| copy.update(hash.as_str()))
     }
 
-    /// Joins another version's changes into the files, by Fossil's own code; the next check-in tells of it.
+    /// Joins another version's changes into the files, by Fossil's own code. The next check-in names that version.
     ///
     /// ```
     /// use ocx::{name::{Branch, User}, checkout::{CheckIn, Checkout, FileOutcome, MergeHow}, repo::{NewRepository, Repository}};
@@ -69,10 +71,10 @@ impl Checkout {
     /// ```
     ///
     /// # Errors
-    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Unchanged`] when there is nothing to take,
-    /// [`Kind::Closed`] when the checkout stands on a closed leaf, [`Kind::Invalid`] for a single check-in that has no
-    /// parent, [`Kind::Denied`] and [`Kind::Exists`] as [`update`](Self::update); [`Kind::Busy`], [`Kind::DiskFull`]. The files
-    /// are as before then.
+    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Unchanged`] if there is nothing to take,
+    /// [`Kind::Closed`] if the checkout stands on a closed leaf, [`Kind::Invalid`] for a single check-in without a
+    /// parent, [`Kind::Denied`] and [`Kind::Exists`] as [`update`](Self::update); [`Kind::Busy`], [`Kind::DiskFull`].
+    /// The files are then as before.
     pub fn merge(&self, version: &str, how: MergeHow) -> Result<Updated> {
         let other = self.mergeable(version, how)?;
         let status = self.status()?;
@@ -93,7 +95,7 @@ impl Checkout {
         Ok(done)
     }
 
-    /// What [`merge`](Self::merge) would do, as [`would_update`](Self::would_update).
+    /// Returns what [`merge`](Self::merge) would do, as [`would_update`](Self::would_update).
     ///
     /// # Errors
     /// As [`merge`](Self::merge).
@@ -104,11 +106,11 @@ impl Checkout {
         self.rehearse(&versions, |copy| copy.merge(other.hash.as_str(), how))
     }
 
-    /// Takes the last update or merge back, as long as no check-in followed. `fossil redo` makes it again, with edits
-    /// that were made to its files since.
+    /// Takes the last update or merge back, as long as no check-in followed. Fossil's `redo` makes it again, with
+    /// edits that were made to its files since.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] when there is nothing to take back; [`Kind::Busy`], [`Kind::DiskFull`].
+    /// [`Kind::NotFound`] if there is nothing to take back; [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn undo(&self) -> Result<Updated> {
         if self.state(|db| var(db, "undo_available"))?.as_deref() != Some("1") {
             return Err(Error::new(Kind::NotFound, "there is no update or merge to take back")
@@ -118,11 +120,11 @@ impl Checkout {
         engine::command(&self.root, &["undo"], Some(self.user()?.as_str()))?;
         self.rename_again(&status)?;
         self.forget_merge_statistics()?;
-        // What comes back is no conflict with its having been removed.
+        // A file that comes back is in no conflict with its removal.
         report(self, &Status { changes: Vec::new(), ..status }, &Backups::empty(self)?)
     }
 
-    /// The check-in to merge, if there is anything to take from it.
+    /// Returns the check-in to merge, if there is anything to take from it.
     fn mergeable(&self, version: &str, how: MergeHow) -> Result<CheckInInfo> {
         let store = self.repository.store();
         let other = store.check_in(&store.resolve(version)?)?;
@@ -150,7 +152,7 @@ impl Checkout {
         Ok(other)
     }
 
-    /// Runs a command of Fossil's that changes files; when it fails they are put back.
+    /// Runs a command of Fossil's that changes files. Puts the files back if it fails.
     fn fossil(&self, args: &[&str], before: &Status, backups: &Backups) -> Result<()> {
         self.forget_merge_statistics()?;
         engine::command(&self.root, args, Some(self.user()?.as_str())).map(drop).inspect_err(|_| {
@@ -160,12 +162,12 @@ impl Checkout {
         })
     }
 
-    /// Drops what Fossil keeps of the last update or merge, so that what is there afterwards is of the next.
+    /// Drops what Fossil keeps of the last update or merge, so that what is there afterwards is of the next one.
     fn forget_merge_statistics(&self) -> Result<()> {
         self.state(|db| Ok(db.execute_batch("DROP TABLE IF EXISTS mergestat")?))
     }
 
-    /// Tells Fossil's database what [`tell_fossil`](Self::tell_fossil) does, but leaves renames what they are: its merge follows them.
+    /// As [`tell_fossil`](Self::tell_fossil), but renames stay renames, because Fossil's merge follows them.
     fn tell_fossil_but_renames(&self, status: &Status) -> Result<()> {
         let status = Status { renamed: std::collections::BTreeMap::new(), ..status.clone() };
         self.tell_fossil(&status)?;

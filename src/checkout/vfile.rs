@@ -1,6 +1,6 @@
-//! What Fossil's own code is told of a checkout's files, and the files in which it tells others where a checkout stands.
+//! Fossil's table of the files in a checkout: what people told Fossil of files, and what OCX tells it.
 //!
-//! Moving to a check-in that was made here is `follow`'s business; to another version, that of Fossil's own code.
+//! `follow` moves a checkout to a check-in that was made here. Fossil's own code moves it to another version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use super::status::{How, Status};
 use crate::error::Result;
 use crate::name::TreePath;
 
-/// What Fossil was told of files since the parent check-in.
+/// What people told Fossil of files since the parent check-in.
 #[derive(Debug, Default)]
 pub(crate) struct KnownFiles {
-    /// Paths to be added.
+    /// Paths to add.
     pub added: BTreeSet<TreePath>,
     /// New paths of renamed files, with the old ones.
     pub renamed: BTreeMap<TreePath, TreePath>,
 }
 
 impl Checkout {
-    /// What Fossil was told of files: `fossil add` and `fossil mv`.
+    /// Reads what `fossil add` and `fossil mv` left.
     pub(crate) fn known_files(&self) -> Result<KnownFiles> {
         self.state(|db| {
             let mut known = KnownFiles::default();
@@ -47,9 +47,9 @@ impl Checkout {
         })
     }
 
-    /// Tells Fossil's database of added and removed files and of those whose times could hide a change, so that its own code
-    /// takes them for what they are. A rename becomes an addition and a removal: Fossil's update
-    /// would undo it.
+    /// Enters added and removed files in Fossil's table, and files whose times could hide a change, so that Fossil's
+    /// own code sees each as what it is. A rename becomes an addition and a removal, because Fossil's update would
+    /// undo a rename.
     pub(super) fn tell_fossil(&self, status: &Status) -> Result<()> {
         self.state(|db| {
             let vid: i64 = var(db, "checkout")?.and_then(|v| v.parse().ok()).unwrap_or(0);
@@ -76,8 +76,8 @@ impl Checkout {
         })
     }
 
-    /// Makes renames again of the additions and removals that [`tell_fossil`](Self::tell_fossil) made of them, where they still
-    /// are that.
+    /// Makes renames again of the additions and removals that [`tell_fossil`](Self::tell_fossil) made of them, unless
+    /// they have become something else.
     pub(super) fn rename_again(&self, status: &Status) -> Result<()> {
         for (new, old) in &status.renamed {
             if self.tree.stat(old).is_ok() {

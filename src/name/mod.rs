@@ -1,8 +1,8 @@
 //! Checked values: artifact hash, branch, tag, user, wiki page, unversioned file, and file path in a tree.
 //!
-//! A value here has passed its rules once, so the rest of the library can hand it to Fossil, to the
-//! disk and to a person without asking again. Looking a name up in a repository is `repo`'s work;
-//! nothing here reads a file or a database.
+//! A value here has passed its rules once. So the rest of the library can hand it to Fossil, to the disk and to a
+//! person without asking again. `repo` looks names up in a repository. Nothing here reads a file or a database.
+//! [`time`] is the clock and the calendar.
 
 mod amount;
 mod branch;

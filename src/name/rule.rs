@@ -41,13 +41,13 @@ macro_rules! text_value {
 }
 pub(super) use text_value;
 
-/// A refused name: "`what` `text` breaks the rule".
+/// Refuses a name: "`what` `text` breaks the rule".
 pub(super) fn refused(what: &str, text: &str, rule: impl AsRef<str>, hint: impl Into<String>) -> Error {
     let text = cut_shown(text.as_bytes());
     Error::new(Kind::Invalid, format!("{what} `{text}` {}", rule.as_ref())).with_hint(hint)
 }
 
-/// Says why Fossil would read `text` as something other than a plain name, if it would.
+/// Says why Fossil would read `text` as something other than a plain name. Returns nothing if it would not.
 ///
 /// Fossil looks for its special words first, then dates, then hash prefixes, and only then for a
 /// branch or tag of that name.

@@ -53,11 +53,11 @@ impl User {
         Err(refused("user name", text, rule, hint))
     }
 
-    /// Takes the name of a user to be made, for which the rules are narrower.
+    /// Takes the name of a user who is to be made. The rules are narrower.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse); also for characters outside ASCII letters, digits and `-_.@+`, for
-    /// Fossil's group names, and for what reads as a hash, a date or a special word.
+    /// Those of [`parse`](Self::parse). Also for characters outside ASCII letters, digits and `-_.@+`, for Fossil's
+    /// group names, and for what reads as a hash, a date or a special word.
     pub fn parse_new(text: &str) -> Result<Self> {
         let user = Self::parse(text)?;
         let hint = "Choose another name, of letters, digits, `-`, `_`, `.`, `@` and `+`.";

@@ -1,5 +1,5 @@
-//! Tests of `engine::change`. Here and not in `tests/`, since only the crate itself has a change's connection;
-//! and not in the engine, since they need a repository.
+//! Tests of `engine::change`. They are not in `tests/`, because only the crate itself has a change's connection. They
+//! are not in the engine, because they need a repository.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -145,7 +145,7 @@ fn fossil_leaving_within_a_change_rolls_back_and_never_commits_later_sql() {
         let (page, hash) = page("lost");
         let left = c.put(&page, &hash, None).unwrap_err();
         assert!(left.to_string().contains("no room"), "{left}");
-        // Fossil has rolled back as it left, and the handle is still there: what follows is not kept.
+        // Fossil has rolled back as it left, and the handle is still there. What follows is not kept.
         assert!(c.connection().is_autocommit());
         assert!(note(c.connection()).is_err());
         assert!(c.crosslink(&[(1, b"")]).is_err());

@@ -1,6 +1,6 @@
 //! A repository file: made, opened, read and checked.
 //!
-//! What is in it is read by Rust through its [`Store`]. Other rooms write to it, through the engine.
+//! Rust reads what is in it through its [`Store`]. Other modules write to it through the engine.
 
 #[cfg(test)]
 mod change_tests;

@@ -1,8 +1,8 @@
 //! What a repository file holds, read directly: content, check-ins, branches, users, settings.
 //!
-//! A [`Store`] reads through its own SQLite connection that cannot write, beside whatever Fossil's C code
-//! does in the same or another process, and never opens the file in any other way: closing a second
-//! descriptor would drop SQLite's locks. Nothing is written here.
+//! A [`Store`] reads through its own SQLite connection that cannot write, while Fossil's C code may work in the same
+//! or another process. It never opens the file in any other way, because closing a second descriptor would drop
+//! SQLite's locks. It writes nothing.
 
 mod cache;
 mod check_in;
@@ -34,13 +34,13 @@ pub use user::{Capabilities, UserInfo};
 use crate::error::{Error, Kind, Result};
 use connection::{cannot_read, needs_writing};
 
-/// Tables that every repository has, and by which it is told from other databases.
+/// Tables that every repository has. They tell it from other databases.
 const TABLES: [&str; 14] = [
     "blob", "config", "delta", "event", "leaf", "mlink", "plink", "private", "rcvfrom", "shun", "tag",
     "tagxref", "unsent", "user",
 ];
 
-/// A repository file, open for reading; safe to share between threads.
+/// A repository file, open for reading. Threads may share it.
 ///
 /// ```no_run
 /// use ocx::repo::store::Store;
@@ -85,7 +85,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Whether the file that was opened still stands at its path: it may have been moved, removed or replaced since.
+    /// Whether the file that was opened is still at its path. It may have been moved, removed or replaced since.
     #[must_use]
     pub fn is_there(&self) -> bool {
         file_id(&self.path) == self.file
@@ -97,10 +97,10 @@ impl Store {
         &self.path
     }
 
-    /// Copies the whole repository into a new file, whatever is written to it meanwhile.
+    /// Copies the whole repository into a new file. Others may write to it meanwhile.
     pub(super) fn copy_to(&self, path: &str) -> Result<()> {
         let copied = connect(&self.path).and_then(|db| {
-            // The copy counts as writing.
+            // SQLite counts the copy as writing.
             db.execute_batch("PRAGMA query_only=0")?;
             db.execute("VACUUM INTO ?1", [path])
         });
@@ -131,7 +131,7 @@ impl Store {
         self.ask(|db| db.prepare_cached(sql)?.query_map(params, &read)?.collect())
     }
 
-    /// Reads, on a new connection when the old one would have to roll back what a crashed process left.
+    /// Reads. Uses a new connection if the old one would have to roll back what a crashed process left.
     pub(crate) fn ask<T>(&self, read: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut db = self.db();
         let answer = match read(&db) {
@@ -145,7 +145,7 @@ impl Store {
     }
 }
 
-/// Tells a repository from Fossil's other databases and from everything else.
+/// Refuses Fossil's other databases and everything else that is no repository.
 fn check_kind(db: &Connection, path: &Path) -> Result<()> {
     let is_table = |name: &str| -> Result<bool> {
         let sql = "SELECT 1 FROM sqlite_schema WHERE name=?1 AND type='table'";

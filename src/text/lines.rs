@@ -1,8 +1,8 @@
-//! Where lines end, and what is text at all.
+//! Where lines end, and what is text.
 
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
-/// Gives the lines of `content`, each with its LF; the last may have none.
+/// Returns the lines of `content`, each with its LF. The last one may have none.
 ///
 /// ```
 /// use ocx::text::lines;
@@ -58,7 +58,7 @@ pub fn without_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Gives `content` as text, unless it is binary: not UTF-8, or with a NUL in it.
+/// Returns `content` as text, unless it is binary: not UTF-8, or with a NUL in it.
 #[must_use]
 pub fn as_text(content: &[u8]) -> Option<&str> {
     memchr(0, content).is_none().then(|| str::from_utf8(content).ok())?
@@ -93,7 +93,7 @@ impl LineEnds {
     }
 }
 
-/// `text` with a CR before each LF that has none.
+/// Returns `text` with a CR before each LF that has none.
 pub(super) fn with_crlf(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + text.len() / 16);
     for line in lines(text) {
@@ -108,7 +108,7 @@ pub(super) fn with_crlf(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `text` with each CR LF made LF.
+/// Returns `text` with each CR LF made LF.
 pub(super) fn with_lf(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut from = 0;

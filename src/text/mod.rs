@@ -1,7 +1,7 @@
 //! Text as lines: where lines end, what is text at all, and the exact replacement of one passage.
 //!
-//! A line ends at LF and nowhere else, in every tool and every count. Bytes are never translated: no line end, mark or
-//! character changes except what was asked for.
+//! A line ends at LF and nowhere else, in every count. Bytes are never translated: no line end, mark or character
+//! changes except what was asked for.
 
 mod lines;
 mod nearest;

@@ -1,8 +1,9 @@
-//! The replacement that was probably meant where a passage stands nowhere: offered whole, and never made unasked.
+//! The replacement that was probably meant if a passage stands nowhere. It is offered whole and never made unasked.
 //!
-//! It is given only where one place of the text is the passage but for what people and models do not see (line ends,
-//! typographic marks, composed letters, white space, case) or what programs put around text (line numbers, escapes,
-//! fences, the signs of a diff), and where the new text can be put right in the same way.
+//! It is offered only if exactly one place of the text is the passage except for small differences, and if the new
+//! text can be put right in the same way. The differences are those that people and models do not see (line ends,
+//! typographic marks, composed letters, white space, case) and those that programs make (line numbers, escapes,
+//! fences, the signs of a diff).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -54,10 +55,11 @@ fn replaces(content: &str, old: &str, new: &str) -> bool {
     !old.is_empty() && replace_once(content.as_bytes(), old.as_bytes(), new.as_bytes()).is_ok()
 }
 
-/// One way of reading a text without what a program put around it; nothing where it is not written so.
+/// One way of reading a text without what a program put around it. Returns nothing if the text is not written in that
+/// way.
 type Way = fn(&str) -> Option<String>;
 
-/// The ways of reading `old`, and `new` where it is written so too.
+/// The ways of reading `old`, each with the way of reading `new` if that is written so too.
 const WAYS: [(Way, Way); 7] = [
     (numbered, numbered),
     (escaped, escaped),
@@ -124,7 +126,7 @@ fn replaced(text: &str, pairs: &[(&str, &str)]) -> Option<String> {
     (plain != text).then_some(plain)
 }
 
-/// The one place that is `old` when both are folded, with `new` put right in the same way.
+/// Finds the one place that is `old` when both are folded, and puts `new` right in the same way.
 fn alike(content: &str, old: &str, new: &str) -> Option<Repair> {
     [false, true].into_iter().find_map(|any_case| {
         let (theirs, ours) = (Folded::of(content, any_case), Folded::of(old, any_case));
@@ -138,7 +140,7 @@ fn alike(content: &str, old: &str, new: &str) -> Option<Repair> {
     })
 }
 
-/// A text folded: what is not seen is gone, and each character left knows where it came from.
+/// A folded text. What is not seen is gone, and each character left knows where it came from.
 struct Folded {
     chars: Vec<char>,
     spans: Vec<Range<usize>>,
@@ -182,7 +184,7 @@ impl Folded {
         self.spans.push(span);
     }
 
-    /// Where the characters of `other` stand, if that is in one place only.
+    /// Returns where the characters of `other` stand, if that is in one place only.
     fn the_one_place(&self, other: &Self) -> Option<Range<usize>> {
         if other.chars.iter().all(|&c| c == '\n') {
             return None;
@@ -192,13 +194,13 @@ impl Folded {
         places.next().is_none().then(|| at..at + other.chars.len())
     }
 
-    /// The bytes from which these characters came.
+    /// Returns the bytes from which these characters came.
     fn bytes(&self, at: &Range<usize>) -> Range<usize> {
         self.spans[at.start].start..self.spans[at.end - 1].end
     }
 }
 
-/// The place with the white space before it, where `old` begins with some too.
+/// Adds the white space before a place to it, if `old` begins with white space too.
 fn whole_indent(content: &str, place: Range<usize>, old: &str) -> Range<usize> {
     let before = &content[..place.start];
     let indent = before.len() - before.trim_end_matches([' ', '\t']).len();
@@ -211,7 +213,7 @@ fn whole_indent(content: &str, place: Range<usize>, old: &str) -> Range<usize> {
     }
 }
 
-/// What stands in the text for each typographic mark that `old` has and the text has not.
+/// Returns, for each typographic mark that `old` has and the text has not, the character that the text has there.
 fn marks(
     content: &str,
     theirs: &Folded,
@@ -231,7 +233,7 @@ fn with_marks(new: &str, marks: &BTreeMap<char, char>) -> String {
     new.chars().map(|c| marks.get(&c).copied().unwrap_or(c)).collect()
 }
 
-/// `new` indented as the text is where `old` is indented otherwise; nothing where that cannot be told.
+/// Indents `new` as the text is indented, if `old` is indented otherwise. Returns nothing if that cannot be known.
 fn indented(new: &str, old: &str, found: &str) -> Option<String> {
     let pairs: Vec<(&str, &str)> = old
         .lines()
@@ -253,7 +255,7 @@ fn indented(new: &str, old: &str, found: &str) -> Option<String> {
     new.split_inclusive('\n').map(line).collect()
 }
 
-/// The indent that stands for `ours`: that of a line of the passage, or counted in the same units.
+/// Returns the indent that stands for `ours`: that of a line of the passage, or one counted in the same units.
 fn reindented(ours: &str, pairs: &[(&str, &str)]) -> Option<String> {
     let mut known = pairs.iter().filter(|(o, _)| *o == ours).map(|(_, theirs)| *theirs);
     if let Some(theirs) = known.next() {
@@ -284,7 +286,7 @@ fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// `new` has the line ends of the lines that it replaces.
+/// Gives `new` the line ends of the lines that it replaces.
 fn with_line_ends(new: String, old: &str, found: &str, content: &str) -> String {
     let crlf = |text: &str| LineEnds::of(text.as_bytes()) == LineEnds::CrLf;
     if crlf(found) && !crlf(content) && !new.contains('\r') {

@@ -1,4 +1,4 @@
-//! A file or symbolic link as the disk describes it, and by what one tells that it is still the same.
+//! A file or symbolic link as the disk describes it, and what tells that it is still the same.
 
 use rustix::fs::{FileType, Stat};
 
@@ -18,13 +18,13 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry for what `stat` describes, unless it is a folder or special.
+    /// The entry for what `stat` describes, unless that is a folder or a special file.
     pub(super) fn of(path: TreePath, stat: &Stat) -> Option<Self> {
         Some(Self { path, kind: kind(stat)?, stamp: Stamp::of(stat) })
     }
 }
 
-/// What must be the same of a file for its content to be the same: no write leaves all of it as it was.
+/// What must be the same of a file for its content to be the same. No write leaves all of it as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// Its size in bytes.
@@ -53,7 +53,7 @@ impl Stamp {
     }
 }
 
-/// What a file that `stat` describes is, unless it is a folder or special.
+/// Returns what kind of file `stat` describes, unless that is a folder or a special file.
 pub(super) fn kind(stat: &Stat) -> Option<FileKind> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if stat.st_mode & 0o100 != 0 => Some(FileKind::Executable),
@@ -63,7 +63,7 @@ pub(super) fn kind(stat: &Stat) -> Option<FileKind> {
     }
 }
 
-/// What a thing is that no check-in holds.
+/// Names a kind of thing that no check-in holds.
 pub(super) fn special(kind: FileType) -> &'static str {
     match kind {
         FileType::Directory => "a folder",
@@ -74,12 +74,12 @@ pub(super) fn special(kind: FileType) -> &'static str {
     }
 }
 
-/// By what a file is told from another: its device and its number there.
+/// Tells a file from others: its device and its number there.
 pub(super) fn id(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// The refusal of what is no file.
+/// The error for what is no file.
 pub(super) fn not_a_file(path: &TreePath, stat: &Stat) -> Error {
     let what = special(FileType::from_raw_mode(stat.st_mode));
     Error::new(Kind::Invalid, format!("`{}` is {what}, not a file", path.shown()))

@@ -27,7 +27,7 @@ const LEAD: usize = 100;
 /// A search stops when it has counted this many lines beyond those wanted.
 const COUNT_MAX: usize = 100_000;
 
-/// Threads that search; on one core they share it.
+/// The threads that search. On one core they share it.
 const THREADS: usize = 2;
 
 /// Where to search, and how much to give.
@@ -58,7 +58,7 @@ pub struct Found {
     pub skipped: Vec<Skipped>,
 }
 
-/// A line that holds the text; where the text spans lines, the one on which it begins.
+/// A line that holds the text. If the text spans lines, the line on which it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     /// The file.
@@ -67,9 +67,9 @@ pub struct Hit {
     pub line: usize,
     /// Where in the line the text begins, in bytes from 1.
     pub column: usize,
-    /// The line without its line end; of a longer one, up to 500 bytes around the match.
+    /// The line without its line end. If it is longer than 500 bytes, up to 500 of them around the match.
     pub text: String,
-    /// The length of the whole line in bytes; where `text` is shorter, it was cut.
+    /// The length of the whole line in bytes. If `text` is shorter, it was cut.
     pub length: usize,
 }
 
@@ -88,7 +88,7 @@ impl Tree {
     /// Finds the lines that hold `text`, byte for byte, in files that are text.
     ///
     /// # Errors
-    /// `Invalid` for an empty text; as [`walk`](Self::walk); as [`stat`](Self::stat) for `under`.
+    /// `Invalid` for an empty text; those of [`walk`](Self::walk); those of [`stat`](Self::stat) for `under`.
     pub fn find(&self, text: &[u8], search: &Search<'_>) -> Result<Found> {
         if text.is_empty() {
             return Err(Error::new(Kind::Invalid, "the text to find is empty")
@@ -118,14 +118,14 @@ struct Job<'a> {
     limit: usize,
 }
 
-/// What one file gave.
+/// The result for one file.
 enum Outcome {
     Hits(Vec<Hit>, usize),
     Skipped(Skipped),
 }
 
 impl Job<'_> {
-    /// Searches every entry, in order of their paths as far as the answer shows.
+    /// Searches every entry. The answer is in the order of their paths.
     fn run(&self) -> Found {
         let (next, counted) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let outcomes = Mutex::new(Vec::new());
@@ -174,7 +174,7 @@ impl Job<'_> {
         found
     }
 
-    /// Searches one file; a symbolic link and a file that went meanwhile give nothing.
+    /// Searches one file. Returns nothing for a symbolic link and for a file that has gone.
     fn search(&self, entry: &Entry, content: &mut Vec<u8>) -> Option<Outcome> {
         let skipped = |size, why| Some(Outcome::Skipped(Skipped { path: entry.path.clone(), size, why }));
         if entry.kind == FileKind::Symlink {
@@ -221,7 +221,7 @@ impl Job<'_> {
     }
 }
 
-/// The hit on a line, of which a long one is shown around the match.
+/// Makes the hit on a line. Of a long line, it shows the part around the match.
 fn hit(path: &TreePath, text: &str, line: usize, span: Range<usize>, at: usize) -> Hit {
     let length = without_end(&text.as_bytes()[span.clone()]).len();
     let whole = &text[span.start..span.start + length];

@@ -9,15 +9,15 @@ use super::root::Tree;
 use crate::error::{Error, Kind, Result};
 use crate::name::TreePath;
 
-/// How much is read at once from a file that is longer than it was said to be.
+/// How much is read at once from a file that is longer than the disk said.
 const CHUNK: usize = 4096;
 
 impl Tree {
     /// Describes the file or symbolic link at `path`.
     ///
     /// # Errors
-    /// `NotFound`, saying so when an equal-looking name exists; `Denied` under a symbolic link;
-    /// `Invalid` for a folder or a special file.
+    /// `NotFound`, naming an equal-looking name if there is one; `Denied` under a symbolic link; `Invalid` for a
+    /// folder or a special file.
     pub fn stat(&self, path: &TreePath) -> Result<Entry> {
         let stat = self.lstat(path.as_str()).map_err(|e| self.explain("look at", path, e))?;
         if self.is_kept_out(path.as_str(), &stat) {
@@ -29,7 +29,7 @@ impl Tree {
     /// Reads a regular file of at most `max` bytes.
     ///
     /// # Errors
-    /// As [`stat`](Self::stat); `Denied` for a symbolic link, saying where it leads; `TooLarge`.
+    /// Those of [`stat`](Self::stat); `Denied` for a symbolic link, naming where it leads; `TooLarge`.
     pub fn read(&self, path: &TreePath, max: u64) -> Result<Vec<u8>> {
         let entry = self.stat(path)?;
         if entry.kind == FileKind::Symlink {
@@ -49,7 +49,7 @@ impl Tree {
     /// Reads where a symbolic link leads: what Fossil stores as its content.
     ///
     /// # Errors
-    /// As [`stat`](Self::stat); `Invalid` for what is no link.
+    /// Those of [`stat`](Self::stat); `Invalid` for what is no link.
     pub fn read_link(&self, path: &TreePath) -> Result<Vec<u8>> {
         if self.stat(path)?.kind != FileKind::Symlink {
             return Err(Error::new(Kind::Invalid, format!("`{}` is no symbolic link", path.shown())));
@@ -60,7 +60,7 @@ impl Tree {
     /// Reads what a check-in stores for an entry: a file's bytes, or where a link leads.
     ///
     /// # Errors
-    /// As [`read`](Self::read) and [`read_link`](Self::read_link).
+    /// Those of [`read`](Self::read) and [`read_link`](Self::read_link).
     pub fn content(&self, entry: &Entry, max: u64) -> Result<Vec<u8>> {
         match entry.kind {
             FileKind::Symlink => self.read_link(&entry.path),
@@ -68,9 +68,9 @@ impl Tree {
         }
     }
 
-    /// Reads a file into `content`, whose old bytes go; stops one byte after `max`.
+    /// Reads a file into `content`, in place of its old bytes. Stops one byte after `max`.
     pub(super) fn read_into(&self, path: &str, max: u64, content: &mut Vec<u8>) -> Result<(), Errno> {
-        // Without NONBLOCK, opening a named pipe that took the file's place would wait for ever.
+        // Without NONBLOCK, opening a named pipe that has taken the file's place would wait for ever.
         let fd = self.open_beneath(path, OFlags::RDONLY | OFlags::NONBLOCK)?;
         let stat = rustix::fs::fstat(&fd)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

@@ -27,7 +27,7 @@ pub struct Tree {
     path: PathBuf,
     /// Paths below the root that belong to the repository, not to the tree.
     pub(super) kept_out: Vec<String>,
-    /// Databases below any name: closing a descriptor of one would drop SQLite's locks on it.
+    /// Databases, under whatever name. Closing a descriptor of one would drop SQLite's locks on it.
     databases: Vec<(u64, u64)>,
 }
 
@@ -53,7 +53,7 @@ impl Tree {
     /// Opens the folder at `root`.
     ///
     /// # Errors
-    /// `NotFound`, `Denied` or `Io` where it cannot be opened or is no folder.
+    /// `NotFound`, `Denied` or `Io` if it cannot be opened or is no folder.
     pub fn open(root: &Path) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(root, flags, Mode::empty())
@@ -65,8 +65,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Keeps a database outside the reach of every method: it is not listed, read or written, under
-    /// any name it has in the tree; nor are the files that SQLite makes beside it.
+    /// Keeps a database out of reach of every method. It is not listed, read or written, under any name it has in the
+    /// tree. Neither are the files that SQLite makes beside it.
     #[must_use]
     pub fn keeping_out(mut self, database: &Path) -> Self {
         if let Ok(stat) = rustix::fs::stat(database) {
@@ -102,19 +102,19 @@ impl Tree {
         self.databases.contains(&id(stat)) || self.kept_out.iter().any(|k| k == path)
     }
 
-    /// Opens `path` below the root; no part of it may be a symbolic link.
+    /// Opens `path` below the root. No part of it may be a symbolic link.
     pub(super) fn open_beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         #[cfg(target_os = "linux")]
         match by_openat2(self.root.as_fd(), path, flags) {
-            // Old kernels lack the call; some containers forbid it.
+            // Old kernels lack the call, and some containers forbid it.
             Err(Errno::NOSYS | Errno::PERM) => {}
             done => return done,
         }
         part_by_part(self.root.as_fd(), path, flags)
     }
 
-    /// Opens the folder at `path`, the root for an empty one.
+    /// Opens the folder at `path`. An empty path is the root.
     pub(super) fn open_folder(&self, path: &str) -> Result<Folder<'_>, Errno> {
         match path {
             "" => Ok(Folder::Root(self.root.as_fd())),
@@ -122,7 +122,7 @@ impl Tree {
         }
     }
 
-    /// Opens the folder that holds `path`, and gives the last part.
+    /// Opens the folder that holds `path`. Returns it with the last part of the path.
     pub(super) fn open_folder_of<'p>(&self, path: &'p str) -> Result<(Folder<'_>, &'p str), Errno> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         Ok((self.open_folder(folder)?, name))
@@ -134,7 +134,7 @@ fn by_openat2(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd
     use rustix::fs::{ResolveFlags, openat2};
 
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    // The kernel gives AGAIN when a rename elsewhere kept it from being sure that it stayed beneath.
+    // The kernel returns AGAIN if a rename elsewhere kept it from being sure that it stayed beneath.
     for _ in 0..16 {
         match openat2(root, path, flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}

@@ -1,4 +1,4 @@
-//! The bytes that Fossil's code could lose: changed files, and those that lie where others will come.
+//! Copies of the files that Fossil's code could lose: changed files, and files in places where others will come.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,31 +14,31 @@ use crate::name::{Hash, TreePath};
 use crate::repo::store::FileEntry;
 use crate::tree::FileKind;
 
-/// Copies of files, in a file without a name, so that nothing is left of it whatever happens.
+/// Copies of files, in a file without a name. So nothing is left of it, whatever happens.
 pub(super) struct Backups {
     file: Mutex<File>,
     kept: BTreeMap<TreePath, Kept>,
 }
 
-/// A file that was put in.
+/// A file of which there is a copy.
 pub(super) struct Kept {
     pub entry: FileEntry,
-    /// Whether it was no part of the checkout.
+    /// Whether it was not part of the checkout.
     pub unmanaged: bool,
     start: u64,
     size: u64,
 }
 
 impl Backups {
-    /// One with nothing in it.
+    /// Holds no file.
     pub fn empty(checkout: &Checkout) -> Result<Self> {
         let folder = checkout.repository().path().parent().unwrap_or(checkout.root());
         let file = tempfile::tempfile_in(folder).map_err(|e| Error::io("cannot make a temporary file", e))?;
         Ok(Self { file: Mutex::new(file), kept: BTreeMap::new() })
     }
 
-    /// One with each file that differs from the parent check-in, and each that is no part of the checkout and lies where
-    /// a file of one of `versions` is.
+    /// Copies each file that differs from the parent check-in, and each that is not part of the checkout and lies
+    /// where a file of one of `versions` is.
     pub fn of(checkout: &Checkout, status: &Status, versions: &[Hash]) -> Result<Self> {
         let mut backups = Self::empty(checkout)?;
         for change in &status.changes {
@@ -67,7 +67,7 @@ impl Backups {
         Ok(())
     }
 
-    /// What is in it, by path.
+    /// The copied files, by path.
     pub fn kept(&self) -> impl Iterator<Item = (&TreePath, &Kept)> {
         self.kept.iter()
     }
@@ -81,12 +81,12 @@ impl Backups {
         Ok(bytes)
     }
 
-    /// Writes a kept file to a path of the checkout.
+    /// Writes a copied file to a path of the checkout.
     pub fn restore(&self, checkout: &Checkout, kept: &Kept, path: &TreePath) -> Result<()> {
         write(checkout, path, kept.entry.kind, &self.bytes(kept)?)
     }
 
-    /// Makes the files what they were at `before`, from what is kept and what the repository holds.
+    /// Makes the files what they were at `before`, from the copies and from what the repository holds.
     pub fn put_back(&self, checkout: &Checkout, before: &Status) -> Result<()> {
         let now = checkout.status()?;
         for path in now.files.keys().filter(|path| !before.files.contains_key(*path)) {
@@ -109,7 +109,7 @@ impl Backups {
     }
 }
 
-/// Paths of files that are no part of the checkout and lie where a file of one of `versions` is.
+/// Returns the paths of files that are not part of the checkout and lie where a file of one of `versions` is.
 pub(super) fn in_the_way(
     checkout: &Checkout,
     status: &Status,

@@ -1,4 +1,4 @@
-//! What Fossil's code did to the files, as they and its table `mergestat` tell.
+//! What Fossil's code did to the files, read from them and from its table `mergestat`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::name::{Hash, TreePath};
 use crate::repo::store::Files;
 
-/// How many names for a backup Fossil tries before others.
+/// How many names Fossil tries for a backup.
 const BACKUPS: usize = 10;
 
 /// A file that Fossil joined, or could not join.
@@ -24,7 +24,7 @@ struct Joined {
     message: String,
 }
 
-/// Looks at what has become of the files since `before`, and puts back what would be lost.
+/// Finds out what has become of the files since `before`, and puts back what would be lost.
 pub(super) fn report(checkout: &Checkout, before: &Status, backups: &Backups) -> Result<Updated> {
     let joined = checkout.state(joined)?;
     let mut files = BTreeMap::new();
@@ -45,7 +45,7 @@ pub(super) fn report(checkout: &Checkout, before: &Status, backups: &Backups) ->
     Ok(Updated { hash: checkout.parent()?, files, conflicts })
 }
 
-/// The rows of `mergestat` about files that both sides touched, by the path that the file has now.
+/// Reads the rows of `mergestat` about files that both sides touched, by the path that the file has now.
 fn joined(db: &Connection) -> Result<BTreeMap<String, Joined>> {
     if !db.prepare("SELECT 1 FROM sqlite_schema WHERE name='mergestat'")?.exists([])? {
         return Ok(BTreeMap::new());
@@ -58,14 +58,14 @@ fn joined(db: &Connection) -> Result<BTreeMap<String, Joined>> {
     let mut all = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let (path, name, pivot): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        // An update calls the file before it `fnp`; a merge, `fn`.
+        // An update calls the earlier file `fnp`; a merge calls it `fn`.
         let from = if name == path { pivot } else { name };
         all.insert(path, Joined { from, conflicts: row.get(3)?, message: row.get(4)?, both: row.get(5)? });
     }
     Ok(all)
 }
 
-/// Finds the bytes of a kept file again, or puts them where they are found; gives what there is to tell of it.
+/// Finds the bytes of a copied file on the disk, or puts them there. Returns what happened to the file, if anything.
 fn secured(
     checkout: &Checkout,
     backups: &Backups,
@@ -91,7 +91,7 @@ fn secured(
         && (!row.conflicts || row.message == "merge conflicts")
         && there(path).is_some() == joined.contains_key(path.as_str())
     {
-        // Both sides' lines are in the joined file.
+        // The joined file has the lines of both sides.
         return Ok(None);
     }
     if there(path).is_none() {
@@ -121,13 +121,13 @@ fn overwritten(kept: &Kept) -> FileOutcome {
     if kept.unmanaged { FileOutcome::ConflictInTheWay } else { FileOutcome::ConflictUnjoinable }
 }
 
-/// The names that Fossil gives to what it saves from being overwritten.
+/// The names that Fossil gives to its own backups of files.
 fn backup_names(path: &TreePath) -> impl Iterator<Item = TreePath> {
     let names = (0..BACKUPS).map(|n| if n == 0 { String::new() } else { format!("-{n}") });
     names.filter_map(move |n| TreePath::parse_stored(&format!("{path}-original{n}")).ok())
 }
 
-/// The kind of a conflict, by Fossil's message.
+/// Reads the kind of a conflict from Fossil's message.
 fn kind(row: &Joined) -> FileOutcome {
     match row.message.as_str() {
         "merge conflicts" => FileOutcome::ConflictMarked,
@@ -138,7 +138,7 @@ fn kind(row: &Joined) -> FileOutcome {
     }
 }
 
-/// What happened to a file that is there now.
+/// Returns what happened to a file that is there now.
 fn happened(was_there: bool, removed_here: bool, row: Option<&Joined>) -> FileOutcome {
     match row {
         Some(row) if row.conflicts => kind(row),
@@ -149,7 +149,7 @@ fn happened(was_there: bool, removed_here: bool, row: Option<&Joined>) -> FileOu
     }
 }
 
-/// What differs between the files before and after.
+/// Returns what differs between the files before and after.
 fn differences(before: &Status, after: &Files, joined: &BTreeMap<String, Joined>) -> Vec<UpdatedFile> {
     let mut files = Vec::new();
     let removed_here =

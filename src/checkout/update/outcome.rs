@@ -1,4 +1,4 @@
-//! What an update or a merge is to take, and what it did.
+//! What an update or a merge shall take, and what it did.
 
 use crate::name::Hash;
 
@@ -20,9 +20,9 @@ pub struct UpdatedFile {
     pub path: String,
     /// What happened to it.
     pub what: FileOutcome,
-    /// Its path before, where that was another.
+    /// Its path before, if that was another.
     pub from: Option<String>,
-    /// Where this side's bytes lie, when others stand in their place.
+    /// Where this side's bytes lie, if others stand in their place.
     pub backup: Option<String>,
 }
 
@@ -30,9 +30,9 @@ pub struct UpdatedFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileOutcome {
-    /// It was not there.
+    /// The file was not there before.
     Added,
-    /// It was unchanged here, and has the other content now.
+    /// It was unchanged here, and has the other side's content now.
     Updated,
     /// It was changed on both sides, and both changes are in it.
     Merged,
@@ -40,15 +40,15 @@ pub enum FileOutcome {
     Renamed,
     /// It was unchanged here, and is gone.
     Removed,
-    /// Both sides changed the same lines: they stand in the file between conflict marks.
+    /// Both sides changed the same lines. They stand in the file between conflict marks.
     ConflictMarked,
-    /// Both sides added it: this side's is there.
+    /// Both sides added it. This side's file is there.
     ConflictBothAdded,
-    /// It was changed here and removed on the other side: this side's is there.
+    /// It was changed here and removed on the other side. This side's file is there.
     ConflictRemovedThere,
-    /// It was removed here and changed on the other side: the other side's is back.
+    /// It was removed here and changed on the other side. The other side's file is back.
     ConflictRemovedHere,
-    /// Both sides changed a binary file or a link: one of them is there.
+    /// Both sides changed a binary file or a link. One of them is there.
     ConflictUnjoinable,
     /// A file that is not part of the checkout lay in its place.
     ConflictInTheWay,
@@ -85,14 +85,14 @@ impl std::fmt::Display for FileOutcome {
 /// Which changes a merge takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MergeHow {
-    /// All since the common ancestor.
+    /// All changes since the common ancestor.
     #[default]
     Whole,
-    /// All, and the check-in that follows closes the merged branch.
+    /// All changes; the check-in that follows closes the merged branch.
     Integrate,
-    /// Those of the one check-in.
+    /// The changes of the one check-in.
     Cherrypick,
-    /// Those of the one check-in are taken back.
+    /// The changes of the one check-in, taken back.
     Backout,
 }
 

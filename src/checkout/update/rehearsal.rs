@@ -1,4 +1,4 @@
-//! A copy of a checkout in which something is tried, and of which nothing stays.
+//! A copy of a checkout in which something is tried. Nothing of it stays.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::name::{Hash, TEMP_PREFIX, TreePath};
 
 impl Checkout {
-    /// Runs `act` on a copy of this checkout with all files that it could touch when it brings in `versions`. This checkout is
-    /// not written to.
+    /// Runs `act` on a copy of this checkout that has every file that bringing in `versions` could touch. Writes
+    /// nothing to this checkout.
     pub(super) fn rehearse<T>(&self, versions: &[Hash], act: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         let status = self.status()?;
         refuse_obstacles(self, &*self.repository.store().files(&status.parent)?, versions)?;

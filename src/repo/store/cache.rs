@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::format::artifact::{FileKind, Manifest};
 use crate::name::{Hash, TreePath};
 
-/// How many check-ins' manifests and file lists are kept at hand.
+/// For how many check-ins the manifest and the files are kept.
 const CACHED: usize = 16;
 
 /// The files of a check-in, by path.
@@ -21,19 +21,19 @@ pub struct FileEntry {
     pub kind: FileKind,
 }
 
-/// What is at hand of one check-in.
+/// What is kept of one check-in.
 #[derive(Default)]
 pub(super) struct Cached {
     pub manifest: Option<Arc<Manifest>>,
     pub files: Option<Arc<Files>>,
 }
 
-/// The check-ins read last; the newest stands last.
+/// The check-ins read last. The newest one is last.
 #[derive(Default)]
 pub(super) struct Cache(Vec<(Hash, Cached)>);
 
 impl Cache {
-    /// The place of a check-in, made where there is none.
+    /// Returns the place of a check-in. Makes one if there is none.
     pub fn of(&mut self, hash: &Hash) -> &mut Cached {
         let at = self.0.iter().position(|(known, _)| known == hash);
         let entry = at.map_or_else(|| (*hash, Cached::default()), |at| self.0.remove(at));

@@ -1,4 +1,4 @@
-//! Columns of a row, whatever type they were stored with.
+//! Columns of a row, read whatever type they were stored with.
 
 use rusqlite::Row;
 use rusqlite::types::{Type, ValueRef};

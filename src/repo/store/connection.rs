@@ -11,16 +11,16 @@ use crate::error::Error;
 /// How long a read waits for a lock that another process holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// By what a file is told from another of the same name: its device and its number there.
+/// Tells a file from another one of the same name: its device and its number there.
 pub(crate) type FileId = (u64, u64);
 
-/// The file that stands at `path` now, if one does.
+/// Returns which file is at `path` now, if any.
 pub(crate) fn file_id(path: &Path) -> Option<FileId> {
     std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// Opens a connection that cannot write. A write-ahead log or a hot journal may need a connection that could: then one
-/// that may, with writing switched off.
+/// Opens a connection that cannot write. A write-ahead log or a hot journal may need a connection that could write.
+/// Then it opens such a one and switches writing off.
 pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let base = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
     let open = |mode| {

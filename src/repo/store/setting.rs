@@ -13,7 +13,7 @@ impl Store {
         self.setting("project-code")?.ok_or_else(|| foreign(&self.path, "it has no project code"))
     }
 
-    /// The project's name, where one was given.
+    /// The project's name, if one was given.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`](crate::error::Kind::Busy), [`Kind::Corrupt`](crate::error::Kind::Corrupt).
@@ -21,7 +21,7 @@ impl Store {
         self.setting("project-name")
     }
 
-    /// The URL that was last synced with, without password.
+    /// The URL that was last synced with, without the password.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`](crate::error::Kind::Busy), [`Kind::Corrupt`](crate::error::Kind::Corrupt).
@@ -30,7 +30,7 @@ impl Store {
         Ok(url.filter(|url| !url.is_empty() && url != "off"))
     }
 
-    /// A setting's value in this repository; the user's global settings are not looked at.
+    /// A setting's value in this repository. Ignores the user's global settings.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`](crate::error::Kind::Busy), [`Kind::Corrupt`](crate::error::Kind::Corrupt).
@@ -49,10 +49,10 @@ impl Store {
     /// Whether the hash policy names new content by SHA1.
     pub(crate) fn names_by_sha1(&self) -> Result<bool> {
         if let Some(policy) = self.setting("hash-policy")? {
-            // `sha1`, and `auto`, which is that until the first SHA3 name.
+            // `sha1`, or `auto`, which means SHA1 until the first SHA3 name.
             return Ok(matches!(policy.as_str(), "0" | "1"));
         }
-        // Fossil has not opened it since it knows of SHA3: it will choose by what it finds.
+        // Fossil has not opened it since it knows SHA3. It will choose by what it finds.
         let sql = "SELECT max(length(uuid))=40 FROM blob";
         Ok(self.first(sql, [], |row| row.get::<_, Option<bool>>(0))?.flatten().unwrap_or(false))
     }

@@ -14,8 +14,8 @@ pub struct UserInfo {
     pub info: String,
 }
 
-/// A set of effective capabilities: a letter is in it when it was given, inherited, or comes with
-/// another letter (`s` brings all that `a` does, `i` brings `o`, ...).
+/// A set of effective capabilities. A letter is in it if it was given, inherited, or comes with another letter (`s`
+/// brings all that `a` does, `i` brings `o`, ...).
 ///
 /// ```
 /// use ocx::repo::store::Capabilities;
@@ -26,7 +26,7 @@ pub struct UserInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities(u128);
 
-/// What comes with a letter, itself left out: the same as in Fossil's `login_set_capabilities`.
+/// The letters that come with a letter, without itself: the same as in Fossil's `login_set_capabilities`.
 fn comes_with(letter: char) -> &'static str {
     match letter {
         's' => "abcefghijklmnopqrtwz234567ACD",
@@ -43,7 +43,7 @@ fn comes_with(letter: char) -> &'static str {
 }
 
 impl Capabilities {
-    /// The capabilities that `letters` give by themselves; `u` and `v` stay letters.
+    /// Returns the capabilities that `letters` give by themselves. `u` and `v` stay letters.
     #[must_use]
     pub fn from_letters(letters: &str) -> Self {
         let mut set = Self::default();
@@ -88,8 +88,8 @@ impl Store {
         self.first(sql, [user.as_str()], |row| Ok(UserInfo { caps: text(row, 0)?, info: text(row, 1)? }))
     }
 
-    /// Who acts in this repository if nobody else is named, as Fossil chooses it: the one of the setting `default-user`,
-    /// else the first user who may do everything. Returns nothing if there is neither.
+    /// Returns who acts in this repository if nobody else is named, as Fossil chooses: the user of the setting
+    /// `default-user`, or else the first user who may do everything. Returns nothing if there is neither.
     ///
     /// # Errors
     /// [`Kind::Invalid`] if that name is no user name; [`Kind::Busy`], [`Kind::Corrupt`].
@@ -101,13 +101,13 @@ impl Store {
         name.map(|name| User::parse(&name)).transpose()
     }
 
-    /// The login of the first user who may do everything.
+    /// Returns the login of the first user who may do everything.
     pub(crate) fn first_user(&self) -> Result<Option<String>> {
         self.first("SELECT login FROM user WHERE cap GLOB '*s*' ORDER BY uid", [], |row| text(row, 0))
     }
 
-    /// What a user may do: own letters, those of `reader` (`u`) and `developer` (`v`), and those that
-    /// everyone (`nobody`) and every login (`anonymous`) has.
+    /// Returns what a user may do. These are the user's own letters, those of `reader` (`u`) and `developer` (`v`),
+    /// and those that everyone (`nobody`) and every login (`anonymous`) has.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when there is no such user.
@@ -127,7 +127,7 @@ impl Store {
         if user.as_str() != everyone {
             all = all.union(letters(every_login).unwrap_or_default());
         }
-        // Twice, for `reader` may itself have `v` and `developer` may have `u`.
+        // Twice, because `reader` itself may have `v`, and `developer` may have `u`.
         for _ in 0..2 {
             for (letter, role) in [('u', reader), ('v', developer)] {
                 if all.has(letter) {
