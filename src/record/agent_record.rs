@@ -1,5 +1,5 @@
-//! A run's record: the forum post that says which agent runs, for whom and how. Tools write it; the JSON at the end of
-//! its text is what they read.
+//! The record of an agent's run: the forum post that says which agent runs, for whom and how. Tools write it, and read
+//! the JSON at the end of its text.
 
 use serde_json::Value;
 
@@ -23,10 +23,10 @@ pub struct AgentRecord {
 }
 
 impl AgentRecord {
-    /// The record that a post's text ends with.
+    /// Reads the record that a post's text ends with.
     ///
     /// # Errors
-    /// `Invalid`, saying what of a record the text lacks.
+    /// `Invalid`, naming what the text lacks.
     pub fn in_post(text: &str) -> Result<Self> {
         let block = last_block(text).ok_or_else(|| broken("its text does not end with a fenced block"))?;
         let json: Value = serde_json::from_str(block)
@@ -45,7 +45,7 @@ fn broken(why: &str) -> Error {
     Error::new(Kind::Invalid, why)
 }
 
-/// What stands in the fence with which a text ends. JSON has no line that begins with a fence.
+/// Returns what stands in the fence at the end of a text. No line of JSON begins with a fence.
 fn last_block(text: &str) -> Option<&str> {
     let inside = text.trim_end().strip_suffix("\n```")?;
     let (at, _) =

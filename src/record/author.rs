@@ -1,6 +1,6 @@
-//! Writing in the name of a user: artifacts with a date that makes them count, and the rows that no artifact holds.
+//! Writing in the name of a user: artifacts with a date that makes them the newest, and rows that no artifact holds.
 //!
-//! Everything is one transaction of [`engine::change`]: what the closure refuses leaves nothing behind.
+//! Everything is one transaction of the engine. If the closure refuses, nothing is written.
 
 use rusqlite::Connection;
 
@@ -11,16 +11,16 @@ use crate::format::packed;
 use crate::name::{Hash, User, time};
 use crate::repo::Repository;
 
-/// By how many seconds what is newest may be ahead of this machine's clock, for something still newer to be written after
-/// it. What is further ahead comes from a clock that is wrong, and such a date must not spread.
+/// How many seconds the newest version may be ahead of this machine's clock, for a newer one to be written after it. A
+/// date further ahead comes from a wrong clock, and must not spread.
 pub(crate) const LEAD_MAX_S: i64 = 24 * 60 * 60;
 
 /// Who may see an artifact, and whether it is sent to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Visibility {
-    /// Everyone; it is sent.
+    /// Everyone may see it, and it is sent.
     Public,
-    /// Those who may see what is private; it stays here.
+    /// Only those who may see what is private. It is not sent.
     Private,
     /// As private, until a moderator approves it.
     Pending,
@@ -39,8 +39,7 @@ pub(crate) struct Author<'a, 'c> {
     sha1: bool,
 }
 
-/// The time for a new artifact as its D card says it: now, or right after the Julian day `after` where that
-/// is not over yet.
+/// Returns the date for a new artifact's D card. It is now, or right after the Julian day `after` if that is later.
 pub(crate) fn date_after(after: Option<f64>) -> Result<String> {
     let now = time::julian_now();
     let after = after.unwrap_or_default();
@@ -67,7 +66,7 @@ pub(crate) fn author<T: Send + 'static>(
 }
 
 impl Author<'_, '_> {
-    /// The handle, on which what was written so far is seen.
+    /// The connection. It sees what was written so far.
     pub fn db(&self) -> &Connection {
         self.change.connection()
     }
@@ -77,7 +76,7 @@ impl Author<'_, '_> {
         &self.user
     }
 
-    /// Stores a control artifact and links it in; the artifact `previous` may become a delta from it.
+    /// Stores a control artifact and links it in. The artifact `previous` may become a delta from it.
     pub fn put(&mut self, artifact: &[u8], previous: Option<&Hash>, visibility: Visibility) -> Result<Hash> {
         let hash = Hash::name_for(artifact, self.sha1);
         if visibility == Visibility::Public {
@@ -88,7 +87,7 @@ impl Author<'_, '_> {
         Ok(hash)
     }
 
-    /// The number of this reception, for rows that note it.
+    /// Returns the number of this reception, for rows that keep it.
     pub fn receipt(&mut self) -> Result<i64> {
         self.change.receipt()
     }
@@ -98,7 +97,8 @@ impl Author<'_, '_> {
         self.change.unprotected(act)
     }
 
-    /// Stores what is not for everyone. It is marked before it is linked in, so that nothing public becomes a delta of it.
+    /// Stores what is not for everyone. It is marked as private before it is linked in, so that nothing public becomes
+    /// a delta of it.
     fn put_aside(&mut self, artifact: &[u8], hash: &Hash, visibility: Visibility) -> Result<()> {
         if !looks_like_artifact(artifact) {
             return Err(Error::new(Kind::Internal, "what is to be stored is no artifact"));

@@ -1,8 +1,9 @@
-//! The forum: threads, posts, and writing them.
+//! The forum: threads and posts.
 //!
-//! Each version of a post is an artifact; Fossil's table `forumpost` ties them together. Whether a user may read or
-//! write posts is for the caller to ask ([`Store::capabilities`](crate::repo::Store::capabilities): `2`, `3`); what this keeps is
-//! Fossil's moderation: a post by a user without `4` or `5` waits for a moderator, and is sent nowhere until then.
+//! Each version of a post is an artifact, and Fossil's table `forumpost` ties them together. The caller must ask
+//! whether a user may read or write posts ([`Store::capabilities`](crate::repo::Store::capabilities): `2`, `3`).
+//! Fossil's moderation is kept here: a post by a user without `4` or `5` waits for a moderator, and is not sent until
+//! one approves it.
 
 mod read;
 mod write;
@@ -54,7 +55,7 @@ pub struct Thread {
 pub struct Post {
     /// The newest version, which an edit must name.
     pub hash: Hash,
-    /// The first version, by which the post is known whatever is edited.
+    /// The first version. It names the post, whatever is edited.
     pub first: Hash,
     /// The first version of the post that began the thread.
     pub thread: Hash,
@@ -62,21 +63,21 @@ pub struct Post {
     pub reply_to: Option<Hash>,
     /// Who wrote the first version.
     pub author: String,
-    /// Who wrote the newest version, where there are several.
+    /// Who wrote the newest version, if there are several.
     pub editor: Option<String>,
     /// When the first version was posted, in UTC: `2026-11-30T10:23:45Z`.
     pub time: String,
-    /// When the newest version was, where there are several.
+    /// When the newest version was posted, if there are several.
     pub edited: Option<String>,
     /// The thread's title, on the post that began it.
     pub title: Option<String>,
     /// The text's media type, such as `text/x-markdown`.
     pub mimetype: String,
-    /// The text; bytes that are not UTF-8 are replaced.
+    /// The text. Bytes that are not UTF-8 are replaced.
     pub text: String,
     /// Whether its author took it back.
     pub deleted: bool,
-    /// Whether a moderator has yet to approve this version: only moderators and its author should see it.
+    /// Whether a moderator has yet to approve this version. Until then only moderators and its author should see it.
     pub pending: bool,
     /// Whether it, or a post above it, is closed to replies and edits.
     pub closed: bool,

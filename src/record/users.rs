@@ -1,6 +1,6 @@
 //! The logins of a repository: who they are, what they may do, and their passwords.
 //!
-//! A password goes in and is compared; it never comes out, and neither does what is stored of it.
+//! A password goes in and is compared. It never comes out, and neither does what is stored of it.
 
 use std::fmt::Write as _;
 
@@ -56,7 +56,7 @@ impl Users {
         Self { repository: repository.clone() }
     }
 
-    /// All logins, by name; also Fossil's groups, such as `nobody`.
+    /// Returns all logins, by name. Fossil's groups, such as `nobody`, are among them.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
@@ -79,9 +79,9 @@ impl Users {
     /// Makes a login, in the name of `by`. Without a password nobody can log in as it.
     ///
     /// # Errors
-    /// [`Kind::Exists`] when there is one of that name, in any case of its letters; [`Kind::Invalid`] for a name that a new login may not have
-    /// ([`User::parse_new`]), for letters that Fossil does not know and for contact information of several lines; [`Kind::NotFound`] for `by`;
-    /// [`Kind::Busy`], [`Kind::DiskFull`].
+    /// [`Kind::Exists`] if there is one of that name, in any case of its letters; [`Kind::Invalid`] for a name that a
+    /// new login may not have ([`User::parse_new`]), for letters that Fossil does not know and for contact information
+    /// of several lines; [`Kind::NotFound`] for `by`; [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn create(
         &self,
         user: &User,
@@ -112,7 +112,8 @@ impl Users {
     /// Gives a login exactly these capability letters.
     ///
     /// # Errors
-    /// As [`create`](Self::create); [`Kind::NotFound`] for an unknown user, [`Kind::Denied`] when nobody would be left who may do everything.
+    /// Those of [`create`](Self::create); [`Kind::NotFound`] for an unknown user, [`Kind::Denied`] if nobody would be
+    /// left who may do everything.
     pub fn set_capabilities(&self, user: &User, caps: &str, by: &User) -> Result<()> {
         let (user, caps) = (user.clone(), checked(caps)?);
         self.write(by, move |db| {
@@ -125,7 +126,7 @@ impl Users {
     /// Gives a login a new password.
     ///
     /// # Errors
-    /// As [`create`](Self::create); [`Kind::NotFound`] for an unknown user, [`Kind::Invalid`] for a group.
+    /// Those of [`create`](Self::create); [`Kind::NotFound`] for an unknown user, [`Kind::Invalid`] for a group.
     pub fn set_password(&self, user: &User, password: &Password, by: &User) -> Result<()> {
         if User::GROUPS.contains(&user.as_str()) {
             return Err(Error::new(Kind::Invalid, format!("`{user}` is a group, which has no password"))
@@ -138,11 +139,11 @@ impl Users {
         })
     }
 
-    /// Gives a login another name; what was written under the old one stays under it. A password is bound to the name, so
-    /// without a new one nobody can log in as it until it has one.
+    /// Gives a login another name. What was written under the old name stays under it. A password is bound to the
+    /// name, so nobody can log in as it until it has a new one.
     ///
     /// # Errors
-    /// As [`create`](Self::create); [`Kind::NotFound`] for an unknown user.
+    /// Those of [`create`](Self::create); [`Kind::NotFound`] for an unknown user.
     pub fn rename(&self, user: &User, to: &User, password: Option<&Password>, by: &User) -> Result<()> {
         let (user, to) = (user.clone(), User::parse_new(to.as_str())?);
         let secret = password.map(|password| self.secret(&to, password)).transpose()?.unwrap_or_default();
@@ -160,10 +161,10 @@ impl Users {
         })
     }
 
-    /// Removes a login, with its subscriptions; what it wrote stays.
+    /// Removes a login and its subscriptions. What it wrote stays.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] for an unknown user, [`Kind::Denied`] when nobody would be left who may do everything;
+    /// [`Kind::NotFound`] for an unknown user, [`Kind::Denied`] if nobody would be left who may do everything;
     /// [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn remove(&self, user: &User, by: &User) -> Result<()> {
         let user = user.clone();
@@ -176,8 +177,8 @@ impl Users {
         })
     }
 
-    /// Whether `password` opens the login, by Fossil's rules: not for a group, nor for a login without capabilities, nor after
-    /// the date in an `expires 20..` of its contact information.
+    /// Whether `password` opens the login, by Fossil's rules. It never opens a group, a login without capabilities, or
+    /// a login after the date in an `expires 20..` of its contact information.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
@@ -192,13 +193,13 @@ impl Users {
             db.prepare_cached(sql)?.query_row([user.as_str()], |row| text(row, 0)).optional()
         })?;
         let Some(stored) = stored else { return Ok(false) };
-        // What is not 40 characters long is the password itself, as old repositories have it.
+        // What is not 40 characters long is the password itself, as in old repositories.
         let given =
             if stored.len() == 40 { self.secret(user, password)? } else { password.reveal().to_owned() };
         Ok(stored.as_bytes().ct_eq(given.as_bytes()).into())
     }
 
-    /// What Fossil stores of a password.
+    /// Returns what Fossil stores of a password.
     fn secret(&self, user: &User, password: &Password) -> Result<String> {
         let project = self.repository.store().project_code()?;
         let digest = Sha1::digest(format!("{project}/{user}/{}", password.reveal()));
@@ -214,7 +215,7 @@ impl Users {
     }
 }
 
-/// Capability letters without doubles, if Fossil knows each.
+/// Returns capability letters without doubles, if Fossil knows each of them.
 fn checked(caps: &str) -> Result<String> {
     let mut letters = String::new();
     for letter in caps.chars() {
@@ -230,7 +231,7 @@ fn checked(caps: &str) -> Result<String> {
     Ok(letters)
 }
 
-/// Names that differ in the case of letters only would be taken for one another.
+/// Refuses a name that is taken in any case of its letters. People would mistake one for the other.
 fn refuse_taken(db: &Connection, user: &User) -> Result<()> {
     let sql = "SELECT login FROM user WHERE lower(login)=lower(?1)";
     match db.query_row(sql, [user.as_str()], |row| text(row, 0)).optional()? {

@@ -1,4 +1,4 @@
-//! Writing posts: each version is an artifact.
+//! Writing posts. Each version is an artifact.
 
 use super::read::has_successor;
 use super::{Forum, Post};
@@ -12,18 +12,19 @@ impl Forum {
     /// Begins a thread.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] for a blank title or text, a title of several lines and a text with a NUL; [`Kind::NotFound`] for an unknown user;
-    /// [`Kind::Busy`], [`Kind::DiskFull`].
+    /// [`Kind::Invalid`] for a blank title or text, a title of several lines and a text with a NUL; [`Kind::NotFound`]
+    /// for an unknown user; [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn start(&self, title: &str, text: &str, markup: Markup, user: &User) -> Result<Post> {
         let title = Some(checked_title(title)?);
         let post = Draft { title, text: checked_text(text)?, markup, ..Draft::default() };
         self.put(post, user)
     }
 
-    /// Answers a post, named by any version of it.
+    /// Answers a post. Any version names it.
     ///
     /// # Errors
-    /// As [`start`](Self::start); [`Kind::NotFound`] when there is no such post, [`Kind::Closed`] when its thread is closed.
+    /// Those of [`start`](Self::start); [`Kind::NotFound`] if there is no such post, [`Kind::Closed`] if its thread is
+    /// closed.
     pub fn reply(&self, to: &Hash, text: &str, markup: Markup, user: &User) -> Result<Post> {
         let answered = self.post(to)?;
         self.refuse_closed(&answered, user)?;
@@ -38,7 +39,7 @@ impl Forum {
         self.put(post, user)
     }
 
-    /// Refuses a reply to `answered` that [`reply`](Self::reply) would refuse for its text or a closed thread.
+    /// Refuses a reply to `answered` that [`reply`](Self::reply) would refuse for its text or for a closed thread.
     ///
     /// # Errors
     /// [`Kind::Invalid`] for a blank text, [`Kind::Closed`] when the thread is closed, and those of any read.
@@ -47,12 +48,12 @@ impl Forum {
         self.refuse_closed(answered, user)
     }
 
-    /// Replaces a post by a new version, of which `post` must be the newest. The title, on a post that began a
-    /// thread, stays as it is where none is given.
+    /// Replaces a post by a new version. `post` must be its newest version. If no title is given, a post that began a
+    /// thread keeps its title.
     ///
     /// # Errors
-    /// As [`reply`](Self::reply); [`Kind::Changed`] when the post was edited meanwhile, [`Kind::Denied`] for another's post
-    /// without the capability `a`, [`Kind::Invalid`] for a title on a reply.
+    /// Those of [`reply`](Self::reply); [`Kind::Changed`] if the post was edited meanwhile, [`Kind::Denied`] for
+    /// another's post without the capability `a`, [`Kind::Invalid`] for a title on a reply.
     pub fn edit(
         &self,
         post: &Hash,
@@ -73,10 +74,10 @@ impl Forum {
         self.replace(&old, title, checked_text(text)?, markup, user)
     }
 
-    /// Takes a post back, of which `post` must be the newest version: it stays in its place, empty.
+    /// Takes a post back. `post` must be its newest version. The post stays in its place, empty.
     ///
     /// # Errors
-    /// As [`edit`](Self::edit).
+    /// Those of [`edit`](Self::edit).
     pub fn delete(&self, post: &Hash, user: &User) -> Result<Post> {
         let old = self.own(post, user)?;
         let title = old.title.as_ref().map(|_| String::new());
@@ -104,7 +105,7 @@ impl Forum {
         self.put(draft, user)
     }
 
-    /// The post whose newest version `post` is, if the user may edit it.
+    /// Returns the post whose newest version `post` is, if the user may edit it.
     fn own(&self, post: &Hash, user: &User) -> Result<Post> {
         let old = self.post(post)?;
         if old.hash != *post {
@@ -154,7 +155,7 @@ impl Forum {
     }
 }
 
-/// A version of a post that is to be.
+/// A version of a post that is to be written.
 #[derive(Debug, Default)]
 struct Draft {
     thread: Option<Hash>,
@@ -175,7 +176,7 @@ fn checked_text(text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// A title stands on one line wherever threads are listed.
+/// Returns the title of a post, if it is one line that is not blank. Lists of threads show it on one line.
 fn checked_title(title: &str) -> Result<String> {
     let title = title.trim();
     if title.is_empty() {
