@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 
 use crate::error::Result;
 use crate::name::{Hash, TreePath};
-use crate::repo::store::Files;
+use crate::repo::store::{Files, has_table};
 use crate::tree::{Entry, FileKind, Known, Stamp};
 
 /// A file that is younger than this when it is read may be written again without any sign of it.
@@ -53,8 +53,7 @@ impl StatCache {
             return Ok(());
         }
         self.loaded = true;
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE name='ocx_stat'";
-        if db.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0 {
+        if !has_table(db, "ocx_stat")? {
             return Ok(());
         }
         let mut query =

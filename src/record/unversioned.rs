@@ -8,7 +8,7 @@ use crate::error::{Error, Kind, Result};
 use crate::format::packed;
 use crate::name::{Hash, UnversionedName, User, time};
 use crate::repo::Repository;
-use crate::repo::store::{hash, text};
+use crate::repo::store::{has_table, hash, text};
 
 /// The most bytes that an unversioned file may have: SQLite's limit for a row, less the other columns.
 pub const UNVERSIONED_MAX: u64 = 1_000_000_000 - 850;
@@ -66,7 +66,7 @@ impl Unversioned {
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn list(&self) -> Result<Vec<UnversionedFile>> {
         self.repository.store().ask(|db| {
-            if !is_there(db)? {
+            if !has_table(db, "unversioned")? {
                 return Ok(Vec::new());
             }
             let sql = format!("{FILE} WHERE hash IS NOT NULL ORDER BY name");
@@ -226,15 +226,11 @@ fn file(row: &Row<'_>) -> rusqlite::Result<UnversionedFile> {
 }
 
 fn held(db: &Connection, name: &UnversionedName) -> rusqlite::Result<Option<UnversionedFile>> {
-    if !is_there(db)? {
+    if !has_table(db, "unversioned")? {
         return Ok(None);
     }
     let sql = format!("{FILE} WHERE name=?1 AND hash IS NOT NULL");
     db.prepare_cached(&sql)?.query_row([name.as_str()], file).optional()
-}
-
-fn is_there(db: &Connection) -> rusqlite::Result<bool> {
-    db.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name='unversioned'")?.exists([])
 }
 
 fn no_file(name: &UnversionedName) -> Error {

@@ -12,7 +12,7 @@ use super::author::{Author, author};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Password, User};
 use crate::repo::Repository;
-use crate::repo::store::{no_user, text};
+use crate::repo::store::{has_table, no_user, text};
 
 /// The capability letters that Fossil knows.
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz234567ACD";
@@ -256,10 +256,6 @@ fn changed_one(user: &User, rows: usize) -> Result<()> {
         return Ok(());
     }
     Err(no_user(user))
-}
-
-fn has_table(db: &Connection, name: &str) -> Result<bool> {
-    Ok(db.prepare("SELECT 1 FROM sqlite_schema WHERE name=?1")?.exists([name])?)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 pub use cache::{FileEntry, Files};
 pub use check_in::{CheckInInfo, Receipt};
 pub(crate) use column::{hash, optional_hash, optional_text, text};
-pub(crate) use connection::{FileId, connect, file_id};
+pub(crate) use connection::{FileId, connect, file_id, has_table};
 pub use content::MAX_CONTENT;
 pub(crate) use content::expand;
 pub(crate) use setting::{means_no, means_yes};
@@ -147,11 +147,7 @@ impl Store {
 
 /// Refuses Fossil's other databases and everything else that is no repository.
 fn check_kind(db: &Connection, path: &Path) -> Result<()> {
-    let is_table = |name: &str| -> Result<bool> {
-        let sql = "SELECT 1 FROM sqlite_schema WHERE name=?1 AND type='table'";
-        let found = db.prepare_cached(sql).and_then(|mut q| q.exists([name]));
-        found.map_err(|e| cannot_read(path, e))
-    };
+    let is_table = |name: &str| has_table(db, name).map_err(|e| cannot_read(path, e));
     if is_table("vvar")? && is_table("vfile")? {
         return Err(foreign(path, "it is a checkout's database"));
     }

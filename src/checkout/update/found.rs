@@ -10,7 +10,7 @@ use crate::checkout::open::Checkout;
 use crate::checkout::status::{How, Status};
 use crate::error::Result;
 use crate::name::{Hash, TreePath};
-use crate::repo::store::Files;
+use crate::repo::store::{Files, has_table};
 
 /// How many names Fossil tries for a backup.
 const BACKUPS: usize = 10;
@@ -47,7 +47,7 @@ pub(super) fn report(checkout: &Checkout, before: &Status, backups: &Backups) ->
 
 /// Reads the rows of `mergestat` about files that both sides touched, by the path that the file has now.
 fn joined(db: &Connection) -> Result<BTreeMap<String, Joined>> {
-    if !db.prepare("SELECT 1 FROM sqlite_schema WHERE name='mergestat'")?.exists([])? {
+    if !has_table(db, "mergestat")? {
         return Ok(BTreeMap::new());
     }
     let sql = "SELECT coalesce(fnr, fn, fnm, fnp), coalesce(fn, fnm), coalesce(fnp, fn, fnm), coalesce(nc, 0)>0, coalesce(msg, ''),

@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::format::FOSSIL_WIKI;
 use crate::format::artifact::ForumPost;
 use crate::name::{Hash, User};
-use crate::repo::store::{hash, optional_hash, text};
+use crate::repo::store::{has_table, hash, optional_hash, text};
 
 /// One version of a post, as the tables have it.
 pub(super) struct Version {
@@ -210,7 +210,7 @@ fn thread(row: &Row<'_>) -> rusqlite::Result<Thread> {
 
 /// Whether Fossil has made the table. It makes it with the first post.
 fn is_there(db: &Connection) -> rusqlite::Result<bool> {
-    db.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name='forumpost'")?.exists([])
+    has_table(db, "forumpost")
 }
 
 fn no_post(post: &Hash) -> Error {

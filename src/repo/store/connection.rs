@@ -47,3 +47,8 @@ pub(super) fn cannot_read(path: &Path, e: rusqlite::Error) -> Error {
     let what = format!("cannot read repository `{}`: {below}", path.display());
     Error::new(below.kind(), what).caused_by(below)
 }
+
+/// Whether the database has a table of this name.
+pub(crate) fn has_table(db: &Connection, name: &str) -> rusqlite::Result<bool> {
+    db.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name=?1 AND type='table'")?.exists([name])
+}

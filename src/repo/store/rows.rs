@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Store;
 use super::column::{optional_text, text};
+use super::connection::has_table;
 use crate::error::Result;
 use crate::format::artifact::envelope::checksum;
 use crate::format::sync_cards::Unversioned;
@@ -105,8 +106,7 @@ impl Store {
 
     /// Returns the unversioned files by name, also the deleted ones.
     pub(crate) fn unversioned(&self) -> Result<Vec<Unversioned>> {
-        let there = "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='unversioned'";
-        if self.first(there, [], |_| Ok(()))?.is_none() {
+        if !self.ask(|db| has_table(db, "unversioned"))? {
             return Ok(Vec::new());
         }
         let sql = "SELECT name, CAST(mtime AS INTEGER), hash FROM unversioned ORDER BY name";
