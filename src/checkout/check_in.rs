@@ -13,7 +13,7 @@ use std::sync::Arc;
 use file_cards::FileCards;
 use rusqlite::Row;
 
-use super::merged::Merged;
+use super::merged::MergeHow;
 use super::open::Checkout;
 use super::status::Status;
 use crate::engine::{self, Artifacts, Content};
@@ -153,22 +153,22 @@ impl Draft {
 }
 
 /// Names in the manifest what was merged. Leaves out what is private, because no public check-in may name it.
-fn name_merged(checkout: &Checkout, manifest: &mut Manifest, hash: Hash, how: Merged) -> Result<()> {
+fn name_merged(checkout: &Checkout, manifest: &mut Manifest, hash: Hash, how: MergeHow) -> Result<()> {
     let other = checkout.repository().store().check_in(&hash)?;
     if other.private {
         return Ok(());
     }
     match how {
-        Merged::Whole => manifest.parents.push(hash),
-        Merged::Integrated => {
+        MergeHow::Whole => manifest.parents.push(hash),
+        MergeHow::Integrate => {
             manifest.parents.push(hash);
             if other.leaf && !other.closed {
                 let name = "closed".to_owned();
                 manifest.tags.push(TagCard { action: TagAction::Add, name, target: Some(hash), value: None });
             }
         }
-        Merged::Cherrypick | Merged::Backout => {
-            let backout = how == Merged::Backout;
+        MergeHow::Cherrypick | MergeHow::Backout => {
+            let backout = how == MergeHow::Backout;
             manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout });
         }
     }

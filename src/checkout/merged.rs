@@ -1,22 +1,38 @@
-//! What was merged into the files since the parent check-in.
+//! The ways of merging, and what was merged into the files since the parent check-in.
 
 use super::open::Checkout;
 use crate::error::Result;
 use crate::name::Hash;
 
-/// How a merge that is part of the next check-in took the other side's changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Merged {
+/// Which changes a merge takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MergeHow {
+    /// All changes since the common ancestor.
+    #[default]
     Whole,
-    /// All of them; the merged branch ends with it.
-    Integrated,
+    /// All changes; the check-in that follows closes the merged branch.
+    Integrate,
+    /// The changes of the one check-in.
     Cherrypick,
+    /// The changes of the one check-in, taken back.
     Backout,
+}
+
+impl MergeHow {
+    /// The option of Fossil's command.
+    pub(super) fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Whole => None,
+            Self::Integrate => Some("--integrate"),
+            Self::Cherrypick => Some("--cherrypick"),
+            Self::Backout => Some("--backout"),
+        }
+    }
 }
 
 impl Checkout {
     /// The check-ins that were merged into the files since the parent.
-    pub(crate) fn merged(&self) -> Result<Vec<(Hash, Merged)>> {
+    pub(crate) fn merged(&self) -> Result<Vec<(Hash, MergeHow)>> {
         self.state(|db| {
             let mut query =
                 db.prepare_cached("SELECT id, mhash FROM vmerge WHERE id<=0 ORDER BY id DESC, mhash")?;
@@ -25,10 +41,10 @@ impl Checkout {
             for row in rows {
                 let (id, hash) = row?;
                 let how = match id {
-                    -1 => Merged::Cherrypick,
-                    -2 => Merged::Backout,
-                    -4 => Merged::Integrated,
-                    _ => Merged::Whole,
+                    -1 => MergeHow::Cherrypick,
+                    -2 => MergeHow::Backout,
+                    -4 => MergeHow::Integrate,
+                    _ => MergeHow::Whole,
                 };
                 merged.push((Hash::parse(&hash)?, how));
             }

@@ -15,6 +15,7 @@ mod update;
 mod vfile;
 
 pub use check_in::{CheckIn, CheckedIn};
+pub use merged::MergeHow;
 pub use open::Checkout;
 pub use status::{Change, How, Status};
-pub use update::{FileOutcome, MergeHow, Updated, UpdatedFile};
+pub use update::{FileOutcome, Updated, UpdatedFile};

@@ -12,9 +12,10 @@ mod rehearsal;
 use backups::Backups;
 use found::report;
 use obstacle::refuse_obstacles;
-pub use outcome::{FileOutcome, MergeHow, Updated, UpdatedFile};
+pub use outcome::{FileOutcome, Updated, UpdatedFile};
 
 use super::database::var;
+use super::merged::MergeHow;
 use super::open::Checkout;
 use super::status::Status;
 use crate::engine;

@@ -53,7 +53,7 @@ pub(crate) fn date_after(after: Option<f64>) -> Result<String> {
 }
 
 /// Runs `write` in one transaction, in the name of `user`.
-pub(crate) fn author<T: Send + 'static>(
+pub(crate) fn write_as<T: Send + 'static>(
     repository: &Repository,
     user: &User,
     write: impl FnOnce(&mut Author<'_, '_>) -> Result<T> + Send + 'static,

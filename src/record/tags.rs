@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row};
 
-use super::author::{Author, Visibility, author, date_after};
+use super::author::{Author, Visibility, date_after, write_as};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::{Control, TagAction, TagCard};
 use crate::name::{Branch, Hash, TagName, User};
@@ -243,7 +243,7 @@ impl Tags {
 
     /// Stores a control artifact with these tags, all on check-ins. It is private if one of those is.
     fn put(&self, tags: Vec<TagCard>, user: &User) -> Result<Hash> {
-        author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+        write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
             let mut after: Option<f64> = None;
             let mut visibility = Visibility::Public;
             for tag in &tags {

@@ -3,7 +3,7 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::author::{Author, LEAD_MAX_S, author};
+use super::author::{Author, LEAD_MAX_S, write_as};
 use crate::error::{Error, Kind, Result};
 use crate::format::packed;
 use crate::name::{Hash, UnversionedName, User, time};
@@ -159,7 +159,7 @@ impl Unversioned {
         let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
         let stored = if is_worth_it { compressed } else { bytes.to_vec() };
         let name = name.clone();
-        author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+        write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
             author.db().execute_batch(TABLE)?;
             let time = next_time(author.db(), &name)?;
             let rcvid = author.receipt()?;
@@ -179,7 +179,7 @@ impl Unversioned {
     pub fn remove(&self, name: &UnversionedName, user: &User) -> Result<()> {
         self.find(name)?;
         let name = name.clone();
-        author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+        write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
             let time = next_time(author.db(), &name)?;
             let sql = "UPDATE unversioned SET hash=NULL, content=NULL, mtime=?2, sz=0 WHERE name=?1";
             author.db().execute(sql, (name.as_str(), time))?;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
 
-use super::author::{Author, author};
+use super::author::{Author, write_as};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Password, User};
 use crate::repo::Repository;
@@ -211,7 +211,7 @@ impl Users {
     }
 
     fn write(&self, by: &User, act: impl FnOnce(&Connection) -> Result<()> + Send + 'static) -> Result<()> {
-        author(&self.repository, by, move |author: &mut Author<'_, '_>| author.unprotected(act))
+        write_as(&self.repository, by, move |author: &mut Author<'_, '_>| author.unprotected(act))
     }
 }
 

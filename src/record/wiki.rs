@@ -5,7 +5,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::author::{Author, Visibility, author, date_after};
+use super::author::{Author, Visibility, date_after, write_as};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::WikiEdit;
 use crate::format::{FOSSIL_WIKI, Markup};
@@ -207,7 +207,7 @@ impl Wiki {
     ) -> Result<WikiVersion> {
         let pending = self.needs_moderation(user)?;
         let page = page.clone();
-        author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+        write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
             let newest = versions(author.db(), &page)?.into_iter().next();
             let basis = basis(&page, newest.as_ref(), previous)?;
             let edit = WikiEdit {

@@ -92,7 +92,7 @@ impl Repository {
     /// # Errors
     /// [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn has_remote(&self) -> Result<bool> {
-        Ok(self.store.remote()?.is_some())
+        Ok(self.store.remote_url()?.is_some())
     }
 
     /// Derives all tables anew from the artifacts.

@@ -180,7 +180,7 @@ impl Repository {
     /// # Errors
     /// [`Kind::Busy`], [`Kind::Corrupt`], and [`Kind::Invalid`] when what is remembered is no URL that OCX can use.
     pub fn remote(&self) -> Result<Option<Remote>> {
-        if self.store().remote()?.is_none() {
+        if !self.has_remote()? {
             return Ok(None);
         }
         let (url, password) = engine::remote(self.path())?;

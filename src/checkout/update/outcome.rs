@@ -1,4 +1,4 @@
-//! What an update or a merge shall take, and what it did.
+//! What an update or a merge did.
 
 use crate::name::Hash;
 
@@ -79,31 +79,5 @@ impl std::fmt::Display for FileOutcome {
             Self::ConflictUnjoinable => "conflict: both sides changed it, and it cannot be joined",
             Self::ConflictInTheWay => "conflict: a file that is not part of the checkout lay there",
         })
-    }
-}
-
-/// Which changes a merge takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MergeHow {
-    /// All changes since the common ancestor.
-    #[default]
-    Whole,
-    /// All changes; the check-in that follows closes the merged branch.
-    Integrate,
-    /// The changes of the one check-in.
-    Cherrypick,
-    /// The changes of the one check-in, taken back.
-    Backout,
-}
-
-impl MergeHow {
-    /// The option of Fossil's command.
-    pub(super) fn option(self) -> Option<&'static str> {
-        match self {
-            Self::Whole => None,
-            Self::Integrate => Some("--integrate"),
-            Self::Cherrypick => Some("--cherrypick"),
-            Self::Backout => Some("--backout"),
-        }
     }
 }

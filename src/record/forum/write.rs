@@ -6,7 +6,7 @@ use crate::error::{Error, Kind, Result};
 use crate::format::Markup;
 use crate::format::artifact::ForumPost;
 use crate::name::{Hash, User};
-use crate::record::author::{Author, Visibility, author, date_after};
+use crate::record::author::{Author, Visibility, date_after, write_as};
 
 impl Forum {
     /// Begins a thread.
@@ -133,7 +133,7 @@ impl Forum {
     fn put(&self, draft: Draft, user: &User) -> Result<Post> {
         let may = self.repository.store().capabilities(user)?;
         let visibility = Visibility::pending_if(!may.has('4') && !may.has('5'));
-        let hash = author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+        let hash = write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
             if let Some(previous) = &draft.previous
                 && has_successor(author.db(), previous)?
             {

@@ -25,7 +25,7 @@ impl Store {
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`](crate::error::Kind::Busy), [`Kind::Corrupt`](crate::error::Kind::Corrupt).
-    pub fn remote(&self) -> Result<Option<String>> {
+    pub fn remote_url(&self) -> Result<Option<String>> {
         let url = self.setting("last-sync-url")?;
         Ok(url.filter(|url| !url.is_empty() && url != "off"))
     }
