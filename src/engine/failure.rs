@@ -1,11 +1,11 @@
-//! Turns the way a call into C ended into the one error.
+//! Turns the way a call into C outcome into the one error.
 //!
 //! Fossil says what went wrong in words only, so the kind is read from them here and
 //! nowhere else; the words themselves are kept in the message.
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::session::Ended;
+use super::session::CallOutcome;
 use crate::error::{Error, Kind};
 
 /// Words of Fossil or SQLite, and the kind and advice that belong to them; the first row that fits counts.
@@ -57,16 +57,16 @@ const WORDS: &[(&str, Kind, Option<&str>)] = &[
 const NOT_VALID: &str = "not a valid repository: ";
 
 /// The error for a call that left Fossil's code, in the context of `what` was attempted.
-pub(super) fn error_of(what: &str, ended: &Ended) -> Error {
-    let words = words_of(ended);
-    if ended.out_of_memory {
+pub(super) fn error_of(what: &str, outcome: &CallOutcome) -> Error {
+    let words = words_of(outcome);
+    if outcome.out_of_memory {
         return Error::new(
             Kind::TooLarge,
             format!("{what}: Fossil's code ran out of its memory limit: {words}"),
         )
         .with_hint("Work on smaller content, or give the engine a higher limit.");
     }
-    if ended.panicked {
+    if outcome.panicked {
         return Error::new(Kind::Internal, format!("{what}: Fossil's code stopped itself: {words}"))
             .with_hint("Nothing was changed and other calls go on; please report these words.");
     }
@@ -109,9 +109,9 @@ fn why_not_valid(path: &str) -> Option<(Kind, String, &'static str)> {
 }
 
 /// What Fossil said, on one line.
-fn words_of(ended: &Ended) -> String {
-    let said = if ended.err.trim().is_empty() { &ended.out } else { &ended.err };
+fn words_of(outcome: &CallOutcome) -> String {
+    let said = if outcome.err.trim().is_empty() { &outcome.out } else { &outcome.err };
     let line =
         said.split(['\n', '\r']).map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("; ");
-    if line.is_empty() { format!("it gave no words, exit code {}", ended.code) } else { line }
+    if line.is_empty() { format!("it gave no words, exit code {}", outcome.code) } else { line }
 }

@@ -1,34 +1,40 @@
 //! The boundary to Fossil's C code. All `unsafe` lives here.
 //!
-//! Fossil's sources run on one dedicated thread. Each call ends in a [`Result`]: whatever way the
-//! C code chooses to end (exit, abort, a failed assert), the next call works. `SAFETY.md` in this
-//! folder has the invariants that each `unsafe` block cites.
+//! Fossil's sources run on one thread, one call at a time. Each call ends in a [`Result`]: whatever way the C code
+//! chooses to end (exit, abort, a failed assert), the next call works. `SAFETY.md` in this folder has the invariants
+//! that each `unsafe` block cites.
 //!
-//! What a call means is the business of the modules below; this one knows sessions, bytes and words.
+//! Other calls wait in a bounded queue. A call that cannot begin in time fails with [`Kind::Busy`], one that is
+//! cancelled before it begins with [`Kind::Cancelled`]: in both cases nothing was done. [`with_timeout`] and
+//! [`with_cancel`] set these limits for all calls in a scope. A call that has begun runs to its end.
+//!
+//! The modules above say what a call means; this one knows sessions, bytes and words.
 #![allow(unsafe_code, reason = "this is the one module that may hold it")]
 
 mod bindings;
-mod change;
 mod check_in;
-mod desk;
 mod failure;
+mod pool;
+mod queue;
 mod session;
 mod thread;
+mod transaction;
 mod transport;
+mod wait;
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-pub use change::{Change, change};
 pub use check_in::{Artifacts, Content, check_in, check_in_while};
-use desk::Desk;
 // Linked for Fossil's C code: the one SQLite and the one zlib of the binary.
 use libsqlite3_sys as _;
 use libz_sys as _;
+use pool::{SessionPool, call};
 use session::{c_path, c_string};
-use thread::call;
+pub use transaction::Transaction;
 pub use transport::Transport;
+pub use wait::{with_cancel, with_timeout};
 
 use crate::error::{Error, Kind, Result};
 
@@ -74,15 +80,15 @@ pub fn command(directory: &Path, args: &[&str], user: Option<&str>) -> Result<Ou
     let what = format!("fossil {}", args.first().unwrap_or(&""));
     let args = args.iter().map(|a| c_string("an argument", a.as_bytes())).collect::<Result<Vec<_>>>()?;
     let user = user.map(|u| c_string("the user", u.as_bytes())).transpose()?;
-    call(move |desk| {
-        if !desk.has_own_directory() {
+    call(move |pool| {
+        if !pool.has_own_directory() {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!("{what}: this system gives a thread no working directory of its own"),
             )
             .with_hint("Allow unshare(CLONE_FS) to this process."));
         }
-        Desk::once(&what, |s| s.command(&directory, &args, user.as_ref()))
+        SessionPool::once(&what, |s| s.command(&directory, &args, user.as_ref()))
             .map(|e| Output { out: e.out, err: e.err })
     })?
 }
@@ -95,7 +101,7 @@ pub fn command(directory: &Path, args: &[&str], user: Option<&str>) -> Result<Ou
 pub fn sync(path: &Path, request: SyncRequest) -> Result<bool> {
     let path = path.to_owned();
     let mut sync = sync_of(request)?;
-    call(move |desk| desk.warm(&path, "cannot sync", |s| s.sync(&mut sync)).map(|e| e.code == 0))?
+    call(move |pool| pool.warm(&path, "cannot sync", |s| s.sync(&mut sync)).map(|e| e.code == 0))?
 }
 
 /// Remembers a server in the repository at `path`, as Fossil does: the password is obscured, not encrypted.
@@ -106,8 +112,8 @@ pub fn set_remote(path: &Path, url: Option<&str>, password: Option<&str>) -> Res
     let path = path.to_owned();
     let url = url.map(|u| c_string("the URL", u.as_bytes())).transpose()?;
     let password = password.map(|p| c_string("the password", p.as_bytes())).transpose()?;
-    call(move |desk| {
-        desk.warm(&path, "cannot remember the remote", |s| s.set_remote(url.as_ref(), password.as_ref()))
+    call(move |pool| {
+        pool.warm(&path, "cannot remember the remote", |s| s.set_remote(url.as_ref(), password.as_ref()))
             .map(drop)
     })?
 }
@@ -118,8 +124,8 @@ pub fn set_remote(path: &Path, url: Option<&str>, password: Option<&str>) -> Res
 /// As for [`check_in`].
 pub fn remote(path: &Path) -> Result<(String, String)> {
     let path = path.to_owned();
-    let out = call(move |desk| {
-        desk.warm(&path, "cannot read the remote", session::Session::remote).map(|e| e.out)
+    let out = call(move |pool| {
+        pool.warm(&path, "cannot read the remote", session::Session::remote).map(|e| e.out)
     })??;
     Ok(out.split_once('\n').map_or((out.clone(), String::new()), |(u, p)| (u.to_owned(), p.to_owned())))
 }
@@ -132,7 +138,7 @@ pub fn remote(path: &Path) -> Result<(String, String)> {
 pub fn clone(path: &Path, request: SyncRequest) -> Result<()> {
     let c_path = c_path(path)?;
     let mut sync = sync_of(request)?;
-    call(move |_| Desk::once("cannot clone", |s| s.clone_to(&mut sync, &c_path)).map(drop))?
+    call(move |_| SessionPool::once("cannot clone", |s| s.clone_to(&mut sync, &c_path)).map(drop))?
 }
 
 /// Derives what the clone at `path` lacks, with `user` as its administrator.
@@ -141,7 +147,7 @@ pub fn clone(path: &Path, request: SyncRequest) -> Result<()> {
 /// As for [`check_in`].
 pub fn finish_clone(path: &Path, user: &str) -> Result<()> {
     let (path, user) = (c_path(path)?, c_string("the user", user.as_bytes())?);
-    call(move |_| Desk::once("cannot finish the clone", |s| s.finish_clone(&path, &user)).map(drop))?
+    call(move |_| SessionPool::once("cannot finish the clone", |s| s.finish_clone(&path, &user)).map(drop))?
 }
 
 /// Turns the copy of a repository at `path` into a clone with `user` as its administrator.
@@ -150,16 +156,33 @@ pub fn finish_clone(path: &Path, user: &str) -> Result<()> {
 /// As for [`check_in`].
 pub fn adopt_copy(path: &Path, user: &str) -> Result<()> {
     let (path, user) = (c_path(path)?, c_string("the user", user.as_bytes())?);
-    call(move |_| Desk::once("cannot make the copy a clone", |s| s.adopt_copy(&path, &user)).map(drop))?
+    call(move |_| {
+        SessionPool::once("cannot make the copy a clone", |s| s.adopt_copy(&path, &user)).map(drop)
+    })?
 }
 
-/// Closes what the engine keeps open of the repository at `path`.
+/// Runs `f` on the engine thread in one write transaction of the repository at `path`, acting as the login `user`.
+/// Commits it if `f` succeeds; an error or a panic rolls all of it back.
 ///
 /// # Errors
-/// [`Kind::Unsupported`] when the engine cannot run at all.
+/// Those of `f`; [`Kind::NotFound`] (repository or user), [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Corrupt`].
+pub fn transaction<T: Send + 'static>(
+    path: &Path,
+    user: &str,
+    f: impl FnOnce(&mut Transaction<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let path = path.to_owned();
+    let user = c_string("the user", user.as_bytes())?;
+    call(move |pool| pool.transaction(&path, &user, f))?
+}
+
+/// Closes what the engine keeps open of the repository at `path`. No cancel stops it.
+///
+/// # Errors
+/// [`Kind::Busy`] when no turn comes in time; [`Kind::Unsupported`] when the engine cannot run at all.
 pub fn close(path: &Path) -> Result<()> {
     let path = path.to_owned();
-    call(move |desk| desk.close(&path))
+    wait::without_cancel(|| call(move |pool| pool.close(&path)))
 }
 
 /// Closes every repository that the engine keeps open, if it has run at all: their write-ahead logs are then
@@ -167,7 +190,7 @@ pub fn close(path: &Path) -> Result<()> {
 pub fn close_all() {
     if thread::has_started() {
         // Without an engine thread there is nothing open.
-        let _ = call(Desk::close_all);
+        let _ = wait::without_cancel(|| call(SessionPool::close_all));
     }
 }
 
@@ -184,7 +207,7 @@ pub fn plain(args: Vec<OsString>) -> i32 {
     }
 }
 
-fn sync_of(request: SyncRequest) -> Result<transport::Sync> {
+fn sync_of(request: SyncRequest) -> Result<transport::SyncCall> {
     let (user, password) = match request.login {
         Some((user, password)) => (
             Some(c_string("the user", user.as_bytes())?),
@@ -192,7 +215,7 @@ fn sync_of(request: SyncRequest) -> Result<transport::Sync> {
         ),
         None => (None, None),
     };
-    Ok(transport::Sync {
+    Ok(transport::SyncCall {
         url: c_string("the URL", request.url.as_bytes())?,
         user,
         password,

@@ -19,7 +19,7 @@ pub trait Transport: Send {
 
 /// What a sync does, as whom and over which transport.
 #[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own, as it is in the protocol")]
-pub(super) struct Sync {
+pub(super) struct SyncCall {
     pub url: CString,
     pub user: Option<CString>,
     pub password: Option<CString>,
@@ -39,10 +39,10 @@ struct Context<'a> {
 }
 
 /// Runs `f` with the C form of `sync`; a panic of the transport is parked and goes on after it.
-pub(super) fn with_c<R>(sync: &mut Sync, f: impl FnOnce(&c::OcxSync) -> R) -> R {
+pub(super) fn with_c<R>(sync: &mut SyncCall, f: impl FnOnce(&c::OcxSyncCall) -> R) -> R {
     let mut context = Context { transport: sync.transport.as_mut(), reply: Vec::new(), panic: None };
     let optional = |s: &Option<CString>| s.as_ref().map_or(ptr::null(), |s| s.as_ptr());
-    let raw = c::OcxSync {
+    let raw = c::OcxSyncCall {
         url: sync.url.as_ptr(),
         user: optional(&sync.user),
         password: optional(&sync.password),

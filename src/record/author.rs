@@ -1,10 +1,10 @@
 //! Writing in the name of a user: artifacts with a date that makes them count, and the rows that no artifact holds.
 //!
-//! Everything is one transaction of [`engine::change`]: what the closure refuses leaves nothing behind.
+//! Everything is one transaction of [`engine::transaction`]: what the closure refuses leaves nothing behind.
 
 use rusqlite::Connection;
 
-use crate::engine::{self, Change};
+use crate::engine::{self, Transaction};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::looks_like_artifact;
 use crate::format::packed;
@@ -34,7 +34,7 @@ impl Visibility {
 
 /// A user at work in a write transaction.
 pub(crate) struct Author<'a, 'c> {
-    change: &'a mut Change<'c>,
+    change: &'a mut Transaction<'c>,
     user: String,
     sha1: bool,
 }
@@ -47,7 +47,7 @@ pub(crate) fn author<T: Send + 'static>(
 ) -> Result<T> {
     let sha1 = repository.store().names_by_sha1()?;
     let name = user.to_string();
-    engine::change(repository.path(), user.as_str(), move |change| {
+    engine::transaction(repository.path(), user.as_str(), move |change| {
         write(&mut Author { change, user: name, sha1 })
     })
 }

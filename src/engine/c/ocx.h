@@ -94,13 +94,13 @@ void ocx_check_in(OcxSession*, const OcxCheckIn*, OcxOutcome*);
 ** its statements may be used by others, which can neither commit nor reach Fossil's code
 ** through them.  code is OCX_NO_USER, or 0 with the handle in *db.  After anything
 ** but 0 here or in the calls below, the session can only be freed, which rolls back. */
-void ocx_change_begin(OcxSession*, const char *user, struct sqlite3 **db, OcxOutcome*);
+void ocx_transaction_begin(OcxSession*, const char *user, struct sqlite3 **db, OcxOutcome*);
 
 /* Whether statements prepared on the lent handle may write to `user` and `config`. */
-void ocx_change_unprotect(int yes);
+void ocx_transaction_unprotect(int yes);
 
 /* Gives in *rcvid the number that artifacts stored by this change are received under. */
-void ocx_change_receipt(OcxSession*, int *rcvid, OcxOutcome*);
+void ocx_transaction_receipt(OcxSession*, int *rcvid, OcxOutcome*);
 
 typedef struct OcxArtifact {
   const char *hash;     /* its name */
@@ -109,7 +109,7 @@ typedef struct OcxArtifact {
 } OcxArtifact;
 
 /* Stores a control artifact and links it in.  code is OCX_NOT_ACCEPTED, or 0 with its number in *rid. */
-void ocx_change_put(OcxSession*, const OcxArtifact*, int *rid, OcxOutcome*);
+void ocx_transaction_put(OcxSession*, const OcxArtifact*, int *rid, OcxOutcome*);
 
 typedef struct OcxStored {
   int rid;
@@ -117,18 +117,18 @@ typedef struct OcxStored {
 } OcxStored;
 
 /* Links stored artifacts in: check-ins, tags, pages; mere contents are passed over. */
-void ocx_change_crosslink(OcxSession*, const OcxStored *stored, size_t count, OcxOutcome*);
+void ocx_transaction_crosslink(OcxSession*, const OcxStored *stored, size_t count, OcxOutcome*);
 
 /* Links in what has waited for stored artifacts that were known without their content. */
-void ocx_change_filled(OcxSession*, const int *rids, size_t count, OcxOutcome*);
+void ocx_transaction_filled(OcxSession*, const int *rids, size_t count, OcxOutcome*);
 
 /* Commits.  The borrower's statements are gone by then. */
-void ocx_change_end(OcxSession*, OcxOutcome*);
+void ocx_transaction_end(OcxSession*, OcxOutcome*);
 
 /* Gives 0 and a reply in *reply (released with release), or non-zero to end the sync. */
 typedef int (*OcxExchange)(void *context, OcxText login_card, OcxText body, OcxText *reply);
 
-typedef struct OcxSync {
+typedef struct OcxSyncCall {
   const char *url;             /* without user and password */
   const char *user;            /* login on the server, or NULL */
   const char *password;        /* or NULL */
@@ -137,10 +137,10 @@ typedef struct OcxSync {
   OcxExchange exchange;
   void (*release)(void *context, OcxText reply);
   void *context;
-} OcxSync;
+} OcxSyncCall;
 
 /* Push and pull by Fossil's own code; code is its error count. */
-void ocx_sync(OcxSession*, const OcxSync*, OcxOutcome*);
+void ocx_sync(OcxSession*, const OcxSyncCall*, OcxOutcome*);
 
 /* Remembers a server as Fossil does, the password obscured; NULL for none. */
 void ocx_set_remote(OcxSession*, const char *url, const char *password, OcxOutcome*);
@@ -150,7 +150,7 @@ void ocx_remote(OcxSession*, OcxOutcome*);
 
 /* Fetches a clone into a new repository file; the local admin user is local_user. Nothing is derived from
 ** the artifacts; those that came compressed were neither expanded nor compared with their hashes. */
-void ocx_clone(OcxSession*, const OcxSync*, const char *path, OcxOutcome*);
+void ocx_clone(OcxSession*, const OcxSyncCall*, const char *path, OcxOutcome*);
 
 /* Derives what a fetched clone lacks, once its artifacts are known to be whole. */
 void ocx_finish_clone(OcxSession*, const char *path, const char *local_user, OcxOutcome*);

@@ -1,18 +1,22 @@
-//! What the engine thread keeps between calls: warm sessions, one per repository.
+//! The session pool: what the engine thread keeps between calls, one warm session per repository, and the way to it.
 //!
-//! A session is taken from the desk for its call. While that waits for a server, other calls run: one on the same
-//! repository opens a session of its own.
+//! A call takes its session out of the pool. While it waits for a server, other calls run: one on the same repository
+//! opens a session of its own.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::CString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::change::Change;
 use super::failure::error_of;
-use super::session::{Ended, Session, c_path};
+use super::queue::Started;
+use super::session::{self, CallOutcome, Session, c_path};
+use super::thread;
+use super::transaction::Transaction;
 use crate::error::{Error, Result};
 
+/// How long a call waits for a lock that another process holds, in milliseconds.
+const BUSY_TIMEOUT_MS: i32 = 5000;
 /// Bytes that the C code of one session may hold.
 const SESSION_MEMORY: usize = 4 << 30;
 /// Repositories that stay open between calls.
@@ -22,11 +26,42 @@ const SESSION_CALLS: u32 = 1000;
 /// ... or when it holds this many bytes more than when it was opened.
 const SESSION_GROWTH: usize = 16 << 20;
 
+thread_local! {
+    /// The pool of the engine thread; other threads leave theirs empty.
+    static POOL: SessionPool = const {
+        SessionPool { warm: RefCell::new(Vec::new()), own_directory: Cell::new(false) }
+    };
+}
+
+/// Runs `f` on the engine thread and waits for its result; a panic goes on in the caller.
+///
+/// # Errors
+/// `Busy` or `Cancelled` if the limits of the calling thread end the wait before `f` begins.
+pub(super) fn call<R: Send + 'static>(f: impl FnOnce(&SessionPool) -> R + Send + 'static) -> Result<R> {
+    start(f)?.wait()
+}
+
+/// As [`call`], without waiting yet.
+pub(super) fn start<R: Send + 'static>(
+    f: impl FnOnce(&SessionPool) -> R + Send + 'static,
+) -> Result<Started<R>> {
+    thread::start(prepare, || POOL.with(f))
+}
+
+/// The first act of the engine thread.
+fn prepare() -> Result<()> {
+    // SAFETY: I3 - this thread alone gets a working directory and umask of its own; no other thread is affected.
+    let own_directory = unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FS) }.is_ok();
+    session::start(BUSY_TIMEOUT_MS)?;
+    POOL.with(|pool| pool.own_directory.set(own_directory));
+    Ok(())
+}
+
 /// The engine thread's own state.
-pub(super) struct Desk {
+pub(super) struct SessionPool {
     /// Borrowed for a moment only, and never during a call.
     warm: RefCell<Vec<Warm>>,
-    own_directory: bool,
+    own_directory: Cell<bool>,
 }
 
 /// An open repository and how to tell that it is still the one that was opened.
@@ -38,50 +73,51 @@ struct Warm {
     calls: u32,
 }
 
-impl Desk {
-    pub fn new(own_directory: bool) -> Self {
-        Self { warm: RefCell::default(), own_directory }
-    }
-
+impl SessionPool {
     /// Whether this thread has a working directory of its own, which Fossil's commands change.
     pub fn has_own_directory(&self) -> bool {
-        self.own_directory
+        self.own_directory.get()
     }
 
     /// Runs `f` in a session of its own.
-    pub fn once(what: &str, f: impl FnOnce(&mut Session) -> Ended) -> Result<Ended> {
+    pub fn once(what: &str, f: impl FnOnce(&mut Session) -> CallOutcome) -> Result<CallOutcome> {
         let mut session = Session::new(SESSION_MEMORY)?;
-        let ended = f(&mut session);
-        if failed(&ended) { Err(error_of(what, &ended)) } else { Ok(ended) }
+        let outcome = f(&mut session);
+        if failed(&outcome) { Err(error_of(what, &outcome)) } else { Ok(outcome) }
     }
 
     /// Runs `f` in the warm session of the repository at `path`; after a failure, or a result other
     /// than zero, the session is dropped, and with it every state that the call may have left.
-    pub fn warm(&self, path: &Path, what: &str, f: impl FnOnce(&mut Session) -> Ended) -> Result<Ended> {
+    pub fn warm(
+        &self,
+        path: &Path,
+        what: &str,
+        f: impl FnOnce(&mut Session) -> CallOutcome,
+    ) -> Result<CallOutcome> {
         let mut warm = self.take(path)?;
-        let ended = f(&mut warm.session);
-        if ended.left {
-            return Err(error_of(what, &ended));
+        let outcome = f(&mut warm.session);
+        if outcome.left {
+            return Err(error_of(what, &outcome));
         }
-        if ended.code == 0 {
+        if outcome.code == 0 {
             warm.calls += 1;
             self.keep(warm);
         }
-        Ok(ended)
+        Ok(outcome)
     }
 
-    /// Runs `f` in a change of the repository at `path`, which is committed when `f` succeeds. In any other
-    /// case, a panic too, the session is dropped, which rolls the change back.
-    pub fn change<T>(
+    /// Runs `f` in a write transaction of the repository at `path`, and commits it if `f` succeeds. In any other
+    /// case, a panic too, the session is dropped, which rolls the transaction back.
+    pub fn transaction<T>(
         &self,
         path: &Path,
         user: &CString,
-        f: impl FnOnce(&mut Change<'_>) -> Result<T>,
+        f: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut warm = self.take(path)?;
-        let mut change = Change::begin(&mut warm.session, user)?;
-        let value = f(&mut change)?;
-        change.commit()?;
+        let mut transaction = Transaction::begin(&mut warm.session, user)?;
+        let value = f(&mut transaction)?;
+        transaction.commit()?;
         warm.calls += 1;
         self.keep(warm);
         Ok(value)
@@ -138,9 +174,9 @@ impl Desk {
 
 fn open(path: &Path, file: (u64, u64)) -> Result<Warm> {
     let mut session = Session::new(SESSION_MEMORY)?;
-    let ended = session.open_repository(&c_path(path)?);
-    if ended.left {
-        return Err(error_of(&format!("cannot open repository `{}`", path.display()), &ended));
+    let outcome = session.open_repository(&c_path(path)?);
+    if outcome.left {
+        return Err(error_of(&format!("cannot open repository `{}`", path.display()), &outcome));
     }
     session.is_stale();
     let memory_at_open = session.memory();
@@ -150,11 +186,11 @@ fn open(path: &Path, file: (u64, u64)) -> Result<Warm> {
 fn file_of(path: &Path) -> Result<(u64, u64)> {
     let meta = std::fs::metadata(path).map_err(|e| {
         Error::io(format!("cannot open repository `{}`", path.display()), e)
-            .with_hint("Check the path, or make one with `ocx init`.")
+            .with_hint("Check the path, or make a repository there first.")
     })?;
     Ok((meta.dev(), meta.ino()))
 }
 
-fn failed(ended: &Ended) -> bool {
-    ended.panicked || ended.code != 0
+fn failed(outcome: &CallOutcome) -> bool {
+    outcome.panicked || outcome.code != 0
 }
