@@ -1,6 +1,6 @@
 //! Storing a check-in: one write transaction of Fossil's code, beside which the caller may do its own part.
 //!
-//! What goes into the artifacts is the business of the modules above.
+//! The modules above decide what goes into the artifacts.
 
 use std::ffi::c_char;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub struct Artifacts {
     pub manifest_hash: String,
     /// Whether the check-in is private.
     pub private: bool,
-    /// A note that the repository keeps with the record of who brought the artifacts; no two records have the same.
+    /// A note that the repository keeps with the record of who brought the artifacts. No two records have the same note.
     pub note: Option<String>,
 }
 
@@ -119,7 +119,7 @@ fn check_in_at(
         if locked.left {
             return locked;
         }
-        // Nobody may listen.
+        // Nobody listens if the caller has panicked.
         let _ = begun.send(());
         s.check_in(&raw)
     })?;

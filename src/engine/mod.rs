@@ -68,33 +68,32 @@ pub struct SyncRequest {
     pub transport: Box<dyn Transport>,
 }
 
-/// Runs a Fossil command in `directory`, in a state of its own, and gives what it wrote.
+/// Runs a Fossil command in `directory`, in a state of its own, as the login `user`. Returns what it wrote.
 ///
-/// `args[0]` is the command's full name. Commands that would ask a question, start a process or
-/// read the environment fail; `user` is the login that they act as.
+/// `args[0]` is the command's full name. A command fails if it would ask a question, start a process or read the
+/// environment.
 ///
 /// # Errors
 /// Any kind: what Fossil said is in the message. [`Kind::Invalid`] for a NUL in an argument.
 pub fn command(directory: &Path, args: &[&str], user: Option<&str>) -> Result<Output> {
     let directory = c_path(directory)?;
-    let what = format!("fossil {}", args.first().unwrap_or(&""));
     let args = args.iter().map(|a| c_string("an argument", a.as_bytes())).collect::<Result<Vec<_>>>()?;
     let user = user.map(|u| c_string("the user", u.as_bytes())).transpose()?;
     call(move |pool| {
         if !pool.has_own_directory() {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("{what}: this system gives a thread no working directory of its own"),
+                "this system gives a thread no working directory of its own",
             )
             .with_hint("Allow unshare(CLONE_FS) to this process."));
         }
-        SessionPool::once(&what, |s| s.command(&directory, &args, user.as_ref()))
+        SessionPool::once("Fossil's command failed", |s| s.command(&directory, &args, user.as_ref()))
             .map(|e| Output { out: e.out, err: e.err })
     })?
 }
 
-/// Pushes or pulls between the repository at `path` and a server. What happened is told by the
-/// transport, which saw every card; this gives only whether Fossil's code ran to its end.
+/// Pushes or pulls between the repository at `path` and a server. The transport sees every card and knows what
+/// happened; this returns only whether Fossil's code ran to its end.
 ///
 /// # Errors
 /// What Fossil's code met on this side ([`Kind::Busy`], [`Kind::DiskFull`], ...).
@@ -104,7 +103,7 @@ pub fn sync(path: &Path, request: SyncRequest) -> Result<bool> {
     call(move |pool| pool.warm(&path, "cannot sync", |s| s.sync(&mut sync)).map(|e| e.code == 0))?
 }
 
-/// Remembers a server in the repository at `path`, as Fossil does: the password is obscured, not encrypted.
+/// Remembers a server in the repository at `path` as Fossil does: it obscures the password and does not encrypt it.
 ///
 /// # Errors
 /// As for [`check_in`].
@@ -118,7 +117,7 @@ pub fn set_remote(path: &Path, url: Option<&str>, password: Option<&str>) -> Res
     })?
 }
 
-/// The remembered URL and password of the repository at `path`; empty where there is none.
+/// Returns the remembered URL and password of the repository at `path`; both are empty if there is none.
 ///
 /// # Errors
 /// As for [`check_in`].
@@ -130,8 +129,8 @@ pub fn remote(path: &Path) -> Result<(String, String)> {
     Ok(out.split_once('\n').map_or((out.clone(), String::new()), |(u, p)| (u.to_owned(), p.to_owned())))
 }
 
-/// Fetches a clone of a server's repository into a new file at `path`, for [`finish_clone`]. What came as a delta
-/// was not compared with its hash, and nothing is derived yet.
+/// Fetches a clone of a server's repository into a new file at `path`, for [`finish_clone`]. Nothing is derived yet,
+/// and no delta that came was compared with its hash.
 ///
 /// # Errors
 /// As for [`sync`]; the transport knows why a server refused.
@@ -141,7 +140,7 @@ pub fn clone(path: &Path, request: SyncRequest) -> Result<()> {
     call(move |_| SessionPool::once("cannot clone", |s| s.clone_to(&mut sync, &c_path)).map(drop))?
 }
 
-/// Derives what the clone at `path` lacks, with `user` as its administrator.
+/// Derives the tables that the clone at `path` lacks, with `user` as its administrator.
 ///
 /// # Errors
 /// As for [`check_in`].
@@ -185,8 +184,8 @@ pub fn close(path: &Path) -> Result<()> {
     wait::without_cancel(|| call(move |pool| pool.close(&path)))
 }
 
-/// Closes every repository that the engine keeps open, if it has run at all: their write-ahead logs are then
-/// folded in. For the end of a process; a later call opens what it needs again.
+/// Closes every repository that the engine keeps open, which folds their write-ahead logs in. Does nothing if the
+/// engine never ran. For the end of a process; a later call opens what it needs again.
 pub fn close_all() {
     if thread::has_started() {
         // Without an engine thread there is nothing open.
@@ -194,10 +193,10 @@ pub fn close_all() {
     }
 }
 
-/// Makes this process plain Fossil and gives its exit code.
+/// Makes this process plain Fossil and returns its exit code.
 ///
-/// Only for `main`, before any thread is started: Fossil's code then forks, reads the environment
-/// and ends the process as it likes.
+/// Only for `main`, before it starts any thread: Fossil's code then forks, reads the environment and ends the process
+/// as it likes.
 #[must_use]
 pub fn plain(args: Vec<OsString>) -> i32 {
     let args: Result<Vec<CString>, _> = args.into_iter().map(|a| CString::new(a.into_vec())).collect();

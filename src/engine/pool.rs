@@ -1,6 +1,6 @@
-//! The session pool: what the engine thread keeps between calls, one warm session per repository, and the way to it.
+//! The session pool: one warm session per repository, which the engine thread keeps between calls.
 //!
-//! A call takes its session out of the pool. While it waits for a server, other calls run: one on the same repository
+//! A call takes its session out of the pool. While it waits for a server, other calls run. One on the same repository
 //! opens a session of its own.
 
 use std::cell::{Cell, RefCell};
@@ -21,7 +21,7 @@ const BUSY_TIMEOUT_MS: i32 = 5000;
 const SESSION_MEMORY: usize = 4 << 30;
 /// Repositories that stay open between calls.
 const WARM_SESSIONS: usize = 4;
-/// Fossil leaks a little in each call, so a warm session is made anew after this many calls ...
+/// Fossil leaks a little in each call. So a warm session is replaced after this many calls ...
 const SESSION_CALLS: u32 = 1000;
 /// ... or when it holds this many bytes more than when it was opened.
 const SESSION_GROWTH: usize = 16 << 20;
@@ -64,7 +64,7 @@ pub(super) struct SessionPool {
     own_directory: Cell<bool>,
 }
 
-/// An open repository and how to tell that it is still the one that was opened.
+/// An open repository, and what tells whether the file is still the one that was opened.
 struct Warm {
     path: PathBuf,
     file: (u64, u64),
@@ -86,8 +86,8 @@ impl SessionPool {
         if failed(&outcome) { Err(error_of(what, &outcome)) } else { Ok(outcome) }
     }
 
-    /// Runs `f` in the warm session of the repository at `path`; after a failure, or a result other
-    /// than zero, the session is dropped, and with it every state that the call may have left.
+    /// Runs `f` in the warm session of the repository at `path`. After a failure, or a result other than zero, it drops
+    /// the session, and with it every state that the call may have left.
     pub fn warm(
         &self,
         path: &Path,

@@ -271,19 +271,21 @@ mod tests {
 
     #[test]
     fn a_call_that_has_begun_runs_past_its_deadline_to_its_end() {
-        let (queue, (begun, has_begun)) = (held(2).goes_on(), mpsc::channel());
+        let queue = held(2).goes_on();
+        let (begun, has_begun) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
-        let call = move || {
-            begun.send(()).unwrap();
-            released.recv().is_err()
-        };
-        let call = with_timeout(Duration::from_millis(20), || queue.start(call).unwrap());
-        assert_eq!(call.receive(&has_begun), Some(()));
+        let call = with_timeout(Duration::from_millis(20), || {
+            queue.start(move || {
+                begun.send(()).unwrap();
+                released.recv().is_err()
+            })
+        });
+        has_begun.recv().unwrap();
         thread::spawn(move || {
             thread::sleep(Duration::from_millis(60));
             drop(release);
         });
-        assert!(call.wait().unwrap());
+        assert!(call.unwrap().wait().unwrap());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::bindings as c;
 use super::transport::{self, SyncCall};
 use crate::error::{Error, Kind, Result};
 
-/// How a call into C outcome, with what it wrote.
+/// How a call into C ended, and what it wrote.
 #[derive(Debug, Default)]
 pub(super) struct CallOutcome {
     /// Fossil called exit, abort or failed an assert.
@@ -31,7 +31,7 @@ pub(super) struct Session {
     thread: PhantomData<*const ()>,
 }
 
-/// Takes the snapshot of Fossil's data; to be called once, on the engine thread, before any session.
+/// Takes the snapshot of Fossil's data. Called once, on the engine thread, before any session is made.
 pub(super) fn start(busy_timeout_ms: i32) -> Result<usize> {
     // SAFETY: I3 - called by the engine thread as its first act.
     let size = unsafe { c::ocx_start() };
@@ -101,13 +101,13 @@ impl Session {
         self.call(|s, o| unsafe { c::ocx_check_in_begin(s, o) })
     }
 
-    /// Stores a check-in in the open repository, in the transaction that was begun for it, and ends that.
+    /// Stores a check-in in the transaction that was begun for it, and ends that transaction.
     pub fn check_in(&mut self, p: &c::OcxCheckIn) -> CallOutcome {
         // SAFETY: I2, I5 - the caller built `p` from memory that outlives the call.
         self.call(|s, o| unsafe { c::ocx_check_in(s, p, o) })
     }
 
-    /// Begins a write transaction of the open repository and gives its handle, which stays this session's.
+    /// Begins a write transaction of the open repository. Returns its handle, which stays this session's.
     pub fn transaction_begin(&mut self, user: &CString) -> (CallOutcome, *mut rusqlite::ffi::sqlite3) {
         let mut db: *mut c::sqlite3 = ptr::null_mut();
         // SAFETY: I2, I5 - as in `command`; `db` outlives the call.
@@ -115,7 +115,7 @@ impl Session {
         (outcome, db.cast())
     }
 
-    /// The number under which this transaction receives artifacts.
+    /// Returns the number under which this transaction receives artifacts.
     pub fn transaction_receipt(&mut self) -> (CallOutcome, c_int) {
         let mut number = 0;
         // SAFETY: I2, I5 - as in `command`; `number` outlives the call.
@@ -123,7 +123,7 @@ impl Session {
         (outcome, number)
     }
 
-    /// Stores a control artifact in a transaction and gives its number.
+    /// Stores a control artifact in a transaction. Returns its row number.
     pub fn transaction_put(
         &mut self,
         artifact: &[u8],
@@ -151,7 +151,7 @@ impl Session {
         self.call(|s, o| unsafe { c::ocx_transaction_crosslink(s, stored.as_ptr(), stored.len(), o) })
     }
 
-    /// Links in what has waited for artifacts that had no content.
+    /// Links in what waited for artifacts that had no content.
     pub fn transaction_filled(&mut self, numbers: &[c_int]) -> CallOutcome {
         // SAFETY: I2, I5 - as in `command`.
         self.call(|s, o| unsafe { c::ocx_transaction_filled(s, numbers.as_ptr(), numbers.len(), o) })
@@ -232,17 +232,17 @@ unsafe fn text(t: c::OcxText) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A C string of `s`, or a refusal when a NUL would cut it short.
+/// Returns `s` as a C string. Refuses a NUL, which would cut it short.
 pub(super) fn c_string(what: &str, s: &[u8]) -> Result<CString> {
     CString::new(s).map_err(|_| Error::new(Kind::Invalid, format!("{what} holds a NUL byte")))
 }
 
-/// The path as a C string.
+/// Returns the path as a C string.
 pub(super) fn c_path(path: &Path) -> Result<CString> {
     c_string("the path", path.as_os_str().as_encoded_bytes())
 }
 
-/// Makes this process plain Fossil; gives its exit code, unless Fossil ends the process itself.
+/// Makes this process plain Fossil. Returns its exit code, unless Fossil ends the process itself.
 pub(super) fn plain_main(args: &[CString]) -> i32 {
     let mut pointers: Vec<*mut c_char> = args.iter().map(|a| a.as_ptr().cast_mut()).collect();
     let count = c_int::try_from(pointers.len()).unwrap_or(0);

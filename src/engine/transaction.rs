@@ -26,7 +26,7 @@ use crate::error::{Error, Kind, Result};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Transaction<'a> {
-    /// Declared before the session, hence gone before it.
+    /// Declared before the session, so it is dropped first.
     connection: Connection,
     session: &'a mut Session,
     broken: bool,
@@ -46,9 +46,9 @@ impl<'a> Transaction<'a> {
         Ok(Self { connection, session, broken: false })
     }
 
-    /// Fossil's own SQLite handle, in the same transaction. Statements that would call Fossil's functions or
-    /// virtual tables, or write to a full-text table, are refused; so are a commit, and a write to `user`
-    /// or `config` outside of [`unprotected`](Self::unprotected).
+    /// Returns Fossil's own SQLite handle, in the same transaction. It refuses statements that would call Fossil's
+    /// functions or virtual tables or write to a full-text table. It also refuses a commit, and a write to `user` or
+    /// `config` outside of [`unprotected`](Self::unprotected).
     // Not public: an interrupt handle taken from it would outlive the session (I9).
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
@@ -67,11 +67,12 @@ impl<'a> Transaction<'a> {
         f(&self.connection)
     }
 
-    /// Stores a control artifact (a page, a post, a tag, ...) under `hash` by Fossil's code, which also parses
-    /// it, links it in and notes that it is to be sent; the artifact `previous` may become a delta from it. Gives its rid.
+    /// Has Fossil's code store a control artifact (a page, a post, a tag, ...) under `hash`. That code also parses it,
+    /// links it in and notes that it is to be sent. The artifact `previous` may become a delta from it. Returns its rid.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] when Fossil's parser does not take it; then, as after every error, the transaction cannot go on.
+    /// [`Kind::Invalid`] when Fossil's parser does not take it. After this and every other error the transaction cannot
+    /// go on.
     pub fn put(&mut self, artifact: &[u8], hash: &str, previous: Option<&str>) -> Result<i64> {
         let hash = c_string("a hash", hash.as_bytes())?;
         let previous = previous.map(|p| c_string("a hash", p.as_bytes())).transpose()?;
@@ -88,15 +89,14 @@ impl<'a> Transaction<'a> {
         Ok(rid.into())
     }
 
-    /// Links stored artifacts into the derived tables by Fossil's code, as after a pull; those that
-    /// are mere content stay as they are. With each row number goes what the artifact is, expanded, or
-    /// nothing where Fossil's code is to expand it.
+    /// Has Fossil's code link stored artifacts into the derived tables, as after a pull. Mere contents stay as they are.
+    /// Each row number comes with the artifact's expanded text, or with no text if Fossil's code is to expand it.
     ///
     /// # Errors
-    /// What Fossil's code met; the transaction cannot go on then.
+    /// What Fossil's code met. The transaction cannot go on then.
     pub fn crosslink(&mut self, artifacts: &[(i64, &[u8])]) -> Result<()> {
         let numbers = numbers(artifacts.iter().map(|&(rid, _)| rid))?;
-        // What is larger than Fossil's code counts is no artifact for it, and is found so there.
+        // Fossil's code cannot count a larger text. It expands such content itself and finds that it is no artifact.
         let texts =
             artifacts.iter().map(|&(_, text)| if i32::try_from(text.len()).is_ok() { text } else { &[] });
         let stored: Vec<_> = numbers.into_iter().zip(texts).collect();
@@ -104,7 +104,7 @@ impl<'a> Transaction<'a> {
         self.finish("cannot link the artifacts in", &outcome)
     }
 
-    /// Links in what has waited for artifacts that were known here without their content and have it now.
+    /// Links in what waited for artifacts that were known without their content and have it now.
     ///
     /// # Errors
     /// As [`crosslink`](Self::crosslink).
@@ -114,7 +114,7 @@ impl<'a> Transaction<'a> {
         self.finish("cannot link in what has waited", &outcome)
     }
 
-    /// The `rcvid` that artifacts stored in this transaction are received under: who, when.
+    /// Returns the `rcvid` under which this transaction receives artifacts: who brought them, and when.
     ///
     /// # Errors
     /// [`Kind::DiskFull`], [`Kind::Io`].
@@ -133,7 +133,7 @@ impl<'a> Transaction<'a> {
         completed("cannot commit the transaction", &session.transaction_end())
     }
 
-    /// A call into Fossil's code, unless an earlier one has left.
+    /// Makes a call into Fossil's code, unless an earlier one has left.
     fn turn<R>(&mut self, f: impl FnOnce(&mut Session) -> R) -> Result<R> {
         if self.broken { Err(broken()) } else { Ok(f(self.session)) }
     }
@@ -144,7 +144,7 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// Row numbers as Fossil's code counts.
+/// Returns row numbers in the type that Fossil's code uses.
 fn numbers(rids: impl Iterator<Item = i64>) -> Result<Vec<i32>> {
     rids.map(i32::try_from).collect::<Result<_, _>>().map_err(|e| {
         Error::new(Kind::Unsupported, "the repository has more artifacts than Fossil can count").caused_by(e)
@@ -157,5 +157,5 @@ fn completed(what: &str, outcome: &CallOutcome) -> Result<()> {
 
 fn broken() -> Error {
     Error::new(Kind::Internal, "an earlier step of this transaction has failed")
-        .with_hint("Give that step's error on; nothing was stored.")
+        .with_hint("Return that step's error; nothing was stored.")
 }

@@ -234,9 +234,9 @@ fn content_that_sql_stores_is_linked_in_by_fossil() {
 #[test]
 fn an_unknown_user_and_a_missing_repository_are_told() {
     let place = Place::new();
-    let unknown = change(place.repository.path(), "zed", |_| Ok(()));
+    let unknown = transaction(place.repository.path(), "zed", |_| Ok(()));
     assert_eq!(unknown.unwrap_err().kind(), Kind::NotFound);
-    let missing = change(Path::new("/nosuch/r.fossil"), "ann", |_| Ok(()));
+    let missing = transaction(Path::new("/nosuch/r.fossil"), "ann", |_| Ok(()));
     assert_eq!(missing.unwrap_err().kind(), Kind::NotFound);
     place.is_as_before();
 }

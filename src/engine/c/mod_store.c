@@ -7,7 +7,7 @@
 #include "operations.h"
 
 /*
-** May a check-in on zBranch follow check-in pid?  Gives OCX_STORED or a refusal.
+** May a check-in on zBranch follow check-in pid?  Returns OCX_STORED or a refusal.
 */
 static int ocx_may_follow(int pid, const char *zBranch){
   char *zParentBranch;
@@ -26,12 +26,12 @@ static int ocx_may_follow(int pid, const char *zBranch){
 }
 
 /*
-** Store one content unless it is there; what it replaces may become a delta from it.
+** Store one content unless it is there.  What it replaces may become a delta from it.
 */
 static void ocx_put_content(const OcxContent *p){
   Blob content;
   int rid, old;
-  /* Of a size of zero blob_init() makes strlen(). */
+  /* blob_init() replaces a size of zero by strlen(). */
   blob_init(&content, p->content.size ? p->content.data : "", (int)p->content.size);
   rid = content_put_ex(&content, p->hash, 0, 0, 0);
   db_add_unsent(rid);
@@ -61,7 +61,7 @@ static void ocx_compress_quickly(const OcxText *p, Blob *pOut){
 
 /*
 ** Store a control artifact and link it in; previous, if not 0, may become a delta from
-** it.  Gives its rid, or 0 when Fossil's parser does not take it.
+** it.  Returns its rid, or 0 when Fossil's parser does not take it.
 */
 static int ocx_put(const OcxText *pText, const char *zHash, int previous){
   Blob artifact;
@@ -107,8 +107,8 @@ static int ocx_check_in_within(const OcxCheckIn *p){
 }
 
 /*
-** The planner's statistics must keep up with a repository that grows, those of every
-** table (0x10000): where "blob" counts as one row, as in a new repository, Fossil scans
+** Keep the planner's statistics of every table (0x10000) up to date while the repository
+** grows.  Without that "blob" counts as one row, as in a new repository, and Fossil scans
 ** all of it for each file of a checkout.
 */
 static void ocx_stored(void){
@@ -126,7 +126,7 @@ int ocx_mod_check_in_begin(const void *unused){
 int ocx_mod_check_in(const void *pArg){
   int rc = ocx_check_in_within((const OcxCheckIn*)pArg);
   if( rc ) verify_cancel();
-  /* What the end of the transaction prepares is not kept. */
+  /* Here, because statements that the end of a transaction prepares are not kept. */
   else leaf_do_pending_checks();
   db_end_transaction(rc!=OCX_STORED);
   if( rc==OCX_STORED ) ocx_stored();
@@ -159,7 +159,7 @@ int ocx_mod_transaction_put(const void *pArg){
 }
 
 /*
-** The artifacts were stored without Fossil's code, which may think that they are missing.
+** Link stored artifacts in.  Fossil's code did not store them and may think that they are missing.
 */
 int ocx_mod_transaction_crosslink(const void *pArg){
   const OcxModCrosslink *p = pArg;

@@ -7,9 +7,9 @@
 #include "operations.h"
 
 /*
-** Push and pull.  The real "unsent" table is shadowed while the sync runs, since
-** emptying it first would hold the write lock through every wait on the network,
-** and would forget what the server then does not take.  The caller empties it.
+** Push and pull.  A temporary table hides the real "unsent" while the sync runs: emptying
+** the real one first would hold the write lock through every wait on the network, and
+** would forget what the server then does not take.  The caller empties it.
 */
 int ocx_mod_sync(const void *pArg){
   const OcxSyncCall *p = pArg;
@@ -81,7 +81,7 @@ int ocx_mod_clone(const void *pArg){
 }
 
 /*
-** The derived tables of a fresh clone are made once, when all artifacts are in and looked into.
+** Make the derived tables of a fresh clone, once all its artifacts are here and checked.
 */
 int ocx_mod_finish_clone(const void *pArg){
   const OcxModAdopt *p = pArg;

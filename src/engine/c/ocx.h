@@ -29,8 +29,8 @@ typedef struct OcxOutcome {
   OcxText err;          /* standard error, likewise */
 } OcxOutcome;
 
-/* Takes the snapshot.  Gives the bytes of Fossil's writable data, 0 when they are
-** not plausible, in which case nothing else may be called. */
+/* Takes the snapshot.  Returns the bytes of Fossil's writable data, or 0 if they are
+** not plausible: then nothing else may be called. */
 size_t ocx_start(void);
 
 /* A pristine session whose C code may hold at most max_memory bytes; NULL: no memory. */
@@ -90,16 +90,16 @@ void ocx_check_in_begin(OcxSession*, OcxOutcome*);
 /* Stores a check-in in that transaction, and ends it: contents, manifest, derived tables. */
 void ocx_check_in(OcxSession*, const OcxCheckIn*, OcxOutcome*);
 
-/* Begins a write transaction as a user and lends the repository's handle: between calls
-** its statements may be used by others, which can neither commit nor reach Fossil's code
-** through them.  code is OCX_NO_USER, or 0 with the handle in *db.  After anything
-** but 0 here or in the calls below, the session can only be freed, which rolls back. */
+/* Begins a write transaction as a user and lends the repository's handle.  Between calls
+** others may use the handle, and can neither commit nor reach Fossil's code through it.
+** code is OCX_NO_USER, or 0 with the handle in *db.  After anything but 0 here or in the
+** calls below, the session can only be freed, which rolls back. */
 void ocx_transaction_begin(OcxSession*, const char *user, struct sqlite3 **db, OcxOutcome*);
 
 /* Whether statements prepared on the lent handle may write to `user` and `config`. */
 void ocx_transaction_unprotect(int yes);
 
-/* Gives in *rcvid the number that artifacts stored by this change are received under. */
+/* Sets *rcvid to the number under which this transaction receives artifacts. */
 void ocx_transaction_receipt(OcxSession*, int *rcvid, OcxOutcome*);
 
 typedef struct OcxArtifact {
@@ -125,7 +125,7 @@ void ocx_transaction_filled(OcxSession*, const int *rids, size_t count, OcxOutco
 /* Commits.  The borrower's statements are gone by then. */
 void ocx_transaction_end(OcxSession*, OcxOutcome*);
 
-/* Gives 0 and a reply in *reply (released with release), or non-zero to end the sync. */
+/* Returns 0 with a reply in *reply, which release() frees, or non-zero to end the sync. */
 typedef int (*OcxExchange)(void *context, OcxText login_card, OcxText body, OcxText *reply);
 
 typedef struct OcxSyncCall {
@@ -158,7 +158,7 @@ void ocx_finish_clone(OcxSession*, const char *path, const char *local_user, Ocx
 /* Makes a copied repository file a clone: private and shunned content goes, local_user is its admin. */
 void ocx_adopt_copy(OcxSession*, const char *path, const char *local_user, OcxOutcome*);
 
-/* The whole process becomes plain fossil; gives its exit code or does not return. */
+/* The whole process becomes plain fossil.  Returns its exit code or does not return. */
 int ocx_plain_main(int argc, char **argv);
 
 #endif
