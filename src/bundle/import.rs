@@ -8,7 +8,7 @@ mod rules;
 
 use rusqlite::Connection;
 
-use crate::engine::{self, Change};
+use crate::engine::{self, Transaction};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, User};
 use crate::repo::Repository;
@@ -69,7 +69,7 @@ impl Repository {
     pub fn import_bundle(&self, bundle: &Bundle, import: &Import) -> Result<Imported> {
         let user = import.user.to_string();
         let (bundle, import) = (bundle.clone(), import.clone());
-        engine::change(self.path(), &user, move |change| take_in(change, &bundle, &import))
+        engine::transaction(self.path(), &user, move |change| take_in(change, &bundle, &import))
     }
 
     /// Verifies a bundle and tells what is in it, with the refusals of an import but for those that need Fossil's
@@ -92,7 +92,7 @@ impl Repository {
     }
 }
 
-fn take_in(change: &mut Change<'_>, bundle: &Bundle, import: &Import) -> Result<Imported> {
+fn take_in(change: &mut Transaction<'_>, bundle: &Bundle, import: &Import) -> Result<Imported> {
     rules::same_project(change.connection(), bundle)?;
     rules::nothing_shunned(change.connection(), bundle)?;
     let held = rules::held(change.connection(), bundle)?;
@@ -124,7 +124,7 @@ fn take_in(change: &mut Change<'_>, bundle: &Bundle, import: &Import) -> Result<
 
 /// Expands and stores every row; gives what may be control artifacts, too.
 fn store(
-    change: &mut Change<'_>,
+    change: &mut Transaction<'_>,
     bundle: &Bundle,
     import: &Import,
     queue: &Queue<'_>,
@@ -148,7 +148,7 @@ fn store(
 
 /// Has Fossil's code link in what is new, check-ins by their time first, so that it finds most parents
 /// linked in and at hand.
-fn link(change: &mut Change<'_>, bundle: &Bundle, stored: &Stored, likely: &[Likely]) -> Result<()> {
+fn link(change: &mut Transaction<'_>, bundle: &Bundle, stored: &Stored, likely: &[Likely]) -> Result<()> {
     let mut new: Vec<_> = likely.iter().filter(|likely| stored.is_new(likely.row)).collect();
     new.sort_unstable_by_key(|likely| (&likely.glance, bundle.inner.rows[likely.row].id));
     let linked: Vec<_> = new.iter().map(|likely| (stored.rids[likely.row], likely.text())).collect();

@@ -4,7 +4,7 @@
 
 use rusqlite::Connection;
 
-use crate::engine::{self, Change};
+use crate::engine::{self, Transaction};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::looks_like_artifact;
 use crate::format::packed;
@@ -34,7 +34,7 @@ impl Visibility {
 
 /// A user at work in a write transaction.
 pub(crate) struct Author<'a, 'c> {
-    change: &'a mut Change<'c>,
+    change: &'a mut Transaction<'c>,
     user: String,
     sha1: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) fn write_as<T: Send + 'static>(
 ) -> Result<T> {
     let sha1 = repository.store().names_by_sha1()?;
     let name = user.to_string();
-    engine::change(repository.path(), user.as_str(), move |change| {
+    engine::transaction(repository.path(), user.as_str(), move |change| {
         write(&mut Author { change, user: name, sha1 })
     })
 }

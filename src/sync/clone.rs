@@ -31,7 +31,7 @@ pub(crate) fn clone(remote: &Remote, path: &Path, user: &User, options: &SyncOpt
     };
     let result = {
         let _turn = Turn::take(&options.cancel)?;
-        engine::clone(path, request)
+        engine::with_cancel(&options.cancel, || engine::clone(path, request))
     };
     // The first reply of a clone may complain of a login for a project that the client did not know yet.
     result.map_err(|e| wire::take(&log).last_failure().unwrap_or_else(|| blame(remote, e)))?;

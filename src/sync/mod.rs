@@ -366,7 +366,8 @@ impl Repository {
             transport: Box::new(wire),
         };
         let _turn = Turn::take(&options.cancel)?;
-        let result = engine::sync(self.path(), request).map_err(|e| ask::blame(server.remote(), e));
+        let result = engine::with_cancel(&options.cancel, || engine::sync(self.path(), request))
+            .map_err(|e| ask::blame(server.remote(), e));
         Ok((wire::take(&log), result))
     }
 
