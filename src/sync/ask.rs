@@ -7,7 +7,7 @@ use sha1::{Digest, Sha1};
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
-use crate::format::sync_cards::{Reply, Unversioned};
+use crate::format::sync_message::{Reply, Unversioned};
 use crate::name::Password;
 use crate::name::{Hash, User};
 use crate::repo::Repository;

@@ -6,7 +6,7 @@ use std::fmt;
 use super::ask::Server;
 use super::wire::Log;
 use crate::error::{Error, Kind, Result};
-use crate::format::sync_cards::Unversioned;
+use crate::format::sync_message::Unversioned;
 use crate::repo::Repository;
 
 /// The unversioned files that a sync moved, by name.

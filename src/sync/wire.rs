@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::Transport;
 use crate::error::{Error, Kind};
-use crate::format::sync_cards::{Reply, Sent};
+use crate::format::sync_message::{Reply, Sent};
 use crate::name::Hash;
 use crate::sync::client::Exchange;
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::{Store, optional_text, text};
 use crate::error::Result;
-use crate::format::artifact::envelope::checksum;
-use crate::format::sync_cards::Unversioned;
+use crate::format::artifact::checksum;
+use crate::format::sync_message::Unversioned;
 use crate::name::Hash;
 
 impl Store {
