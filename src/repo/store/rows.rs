@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Store, optional_text, text};
 use crate::error::Result;
 use crate::format::artifact::checksum;
-use crate::format::sync_message::Unversioned;
+use crate::format::sync_message::UnversionedEntry;
 use crate::name::Hash;
 
 impl Store {
@@ -102,7 +102,7 @@ impl Store {
     }
 
     /// The unversioned files by name, deleted ones too.
-    pub(crate) fn unversioned(&self) -> Result<Vec<Unversioned>> {
+    pub(crate) fn unversioned(&self) -> Result<Vec<UnversionedEntry>> {
         let there = "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='unversioned'";
         if self.first(there, [], |_| Ok(()))?.is_none() {
             return Ok(Vec::new());
@@ -113,7 +113,7 @@ impl Store {
             Ok((text(row, 0)?, mtime, optional_text(row, 2)?))
         })?;
         let file = |(name, mtime, hash): (String, i64, Option<String>)| {
-            Ok(Unversioned { name, mtime, hash: hash.map(|hash| Hash::parse(&hash)).transpose()? })
+            Ok(UnversionedEntry { name, mtime, hash: hash.map(|hash| Hash::parse(&hash)).transpose()? })
         };
         rows.into_iter().map(file).collect()
     }
