@@ -11,22 +11,35 @@ impl Repository {
     ///
     /// # Errors
     /// [`Kind::Busy`], [`Kind::Corrupt`], and [`Kind::Invalid`] when what is remembered is no URL that OCX can use.
+    ///
+    /// [`Kind::Busy`]: crate::error::Kind::Busy
+    /// [`Kind::Corrupt`]: crate::error::Kind::Corrupt
+    /// [`Kind::Invalid`]: crate::error::Kind::Invalid
     pub fn remote(&self) -> Result<Option<Remote>> {
-        if !self.has_remote()? {
-            return Ok(None);
+        let Some(remote) = self.remote_without_password()? else { return Ok(None) };
+        if self.store().setting("last-sync-pw")?.is_none_or(|password| password.is_empty()) {
+            return Ok(Some(remote));
         }
-        let (url, password) = engine::remote(self.path())?;
-        let remote = Remote::parse(&url)?;
+        // Fossil's code keeps it obscured, and reveals it.
+        let (_, password) = engine::remote(self.path())?;
         Ok(Some(match remote.user().cloned() {
             Some(user) if !password.is_empty() => remote.with_login(user, Password::parse(&password)?),
             _ => remote,
         }))
     }
 
+    /// The remembered server, read without asking for its password.
+    ///
+    /// # Errors
+    /// As for [`remote`](Self::remote).
+    pub fn remote_without_password(&self) -> Result<Option<Remote>> {
+        self.store().remote()?.map(|url| Remote::parse(&url)).transpose()
+    }
+
     /// Whether a server is remembered.
     ///
     /// # Errors
-    /// [`Kind::Busy`], [`Kind::Corrupt`].
+    /// As for any read: a busy or a damaged repository.
     pub fn has_remote(&self) -> Result<bool> {
         Ok(self.store().remote()?.is_some())
     }
@@ -35,7 +48,7 @@ impl Repository {
     /// in which Fossil keeps it: obscured, not encrypted.
     ///
     /// # Errors
-    /// [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Denied`].
+    /// A busy repository, a full disk, or one that may not be written.
     pub fn set_remote(&self, remote: Option<&Remote>, keep_password: bool) -> Result<()> {
         let url = remote.map(Remote::url_with_user);
         let password = remote.filter(|_| keep_password).and_then(Remote::password).map(Password::reveal);

@@ -19,17 +19,13 @@ mod staged;
 mod store;
 mod walk;
 
-use std::sync::Arc;
-
 pub(crate) use bases::Bases;
 pub(crate) use findings::Findings;
 pub(crate) use pack::pack;
 pub use receive::{Import, Imported};
 pub(crate) use receive::{check, receive};
+pub use row::Progress;
 pub(crate) use row::{Basis, Row, data_max};
 pub use select::Selection;
 pub(crate) use select::select;
 pub(crate) use staged::{Reader, Source, Staged};
-
-/// Receives how much of a long work is done: artifacts done, and all.
-pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::Progress;
 use super::bases::Bases;
 use super::findings::Findings;
 use super::judge::{Likely, Queue};
 use super::link::link;
+use super::row::Progress;
 use super::rules;
 use super::staged::Staged;
 use super::store::{Stored, Storing};

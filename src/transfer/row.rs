@@ -1,4 +1,6 @@
-//! One packed artifact of a set, without its data.
+//! One packed artifact of a set, without its data, and the count of those that are done.
+
+use std::sync::Arc;
 
 use crate::name::Hash;
 
@@ -29,3 +31,6 @@ pub(crate) fn data_max(size: usize) -> usize {
     // A delta that is somewhat longer than its target is possible. One that is much longer is an attack.
     size * 2 + 1024
 }
+
+/// Receives how much of a long work is done: artifacts done, and all.
+pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;

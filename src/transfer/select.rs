@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::Progress;
+use super::row::Progress;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, shown};
 
