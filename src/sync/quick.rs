@@ -3,8 +3,8 @@
 //! It sends what is marked as unsent and names what else is new here. When the server is content with that,
 //! the push is done; when it wants more, Fossil's own sync does the whole.
 
-use super::ask::{Server, login};
-use super::wire::Log;
+use super::fossil_client::Log;
+use super::peer::{Peer, login};
 use crate::error::{Kind, Result};
 use crate::name::Hash;
 use crate::repo::Repository;
@@ -16,14 +16,10 @@ const CONTENT_MAX: u64 = 200_000;
 const ARTIFACTS_MAX: u32 = 2_000;
 
 /// Sends the unsent artifacts; nothing when it takes Fossil's own sync.
-pub(super) fn push(
-    repository: &Repository,
-    server: &Server<'_>,
-    unsent: &[(i64, Hash)],
-) -> Result<Option<Log>> {
+pub(super) fn push(repository: &Repository, peer: &Peer<'_>, unsent: &[(i64, Hash)]) -> Result<Option<Log>> {
     let Some(named) = fitting(repository, unsent)? else { return Ok(None) };
-    login(server.remote())?;
-    let mut cards = server.push_card().into_bytes();
+    login(peer.remote())?;
+    let mut cards = peer.push_card().into_bytes();
     for (_, hash) in unsent {
         let content = repository.store().content(hash)?;
         cards.extend_from_slice(format!("file {hash} {}\n", content.len()).as_bytes());
@@ -34,7 +30,7 @@ pub(super) fn push(
     }
     let mut log = Log::default();
     log.note_request(&cards);
-    match server.send(&cards) {
+    match peer.send(&cards) {
         // Whether a login may only read shows in the full sync as it always does.
         Ok(reply) if reply.error().is_some_and(|e| e.kind() == Kind::Denied) => return Ok(None),
         Ok(reply) => {

@@ -6,8 +6,8 @@ use super::Store;
 use super::column::{optional_text, text};
 use super::connection::has_table;
 use crate::error::Result;
-use crate::format::artifact::envelope::checksum;
-use crate::format::sync_cards::Unversioned;
+use crate::format::artifact::checksum;
+use crate::format::sync_message::UnversionedEntry;
 use crate::name::Hash;
 
 impl Store {
@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// Returns the unversioned files by name, also the deleted ones.
-    pub(crate) fn unversioned(&self) -> Result<Vec<Unversioned>> {
+    pub(crate) fn unversioned(&self) -> Result<Vec<UnversionedEntry>> {
         if !self.ask(|db| has_table(db, "unversioned"))? {
             return Ok(Vec::new());
         }
@@ -115,7 +115,7 @@ impl Store {
             Ok((text(row, 0)?, mtime, optional_text(row, 2)?))
         })?;
         let file = |(name, mtime, hash): (String, i64, Option<String>)| {
-            Ok(Unversioned { name, mtime, hash: hash.map(|hash| Hash::parse(&hash)).transpose()? })
+            Ok(UnversionedEntry { name, mtime, hash: hash.map(|hash| Hash::parse(&hash)).transpose()? })
         };
         rows.into_iter().map(file).collect()
     }

@@ -1,7 +1,7 @@
-//! The order in which a bundle's artifacts are expanded: each after its basis, and so that few contents
+//! The order in which a set of artifacts is expanded: each after its basis, and so that few contents
 //! must be kept at a time, however deep or broad the deltas are.
 
-use super::{Basis, Row};
+use super::row::{Basis, Row};
 use crate::error::{Error, Kind, Result};
 
 /// Which rows are deltas from which: a forest, whose roots are whole or have an external basis.
@@ -92,7 +92,7 @@ fn in_a_circle(rows: &[Row], reached: &[u32]) -> Error {
         Kind::Invalid,
         format!("the deltas of artifact `{}` run in a circle", rows[first].hash.short()),
     )
-    .with_hint("Make the bundle anew.")
+    .with_hint("Get it anew.")
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
-//! Fossil's round trips over HTTP, and what is seen of them.
+//! Fossil's own sync client: its round trips over HTTP, what is seen of them, and the lock that it runs under.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Condvar, Mutex};
+
+use super::client::Exchange;
+use crate::cancel::Cancel;
 use crate::engine::Transport;
-use crate::error::{Error, Kind};
-use crate::format::sync_cards::{Reply, Sent};
+use crate::error::{Error, Kind, Result};
+use crate::format::sync_message::{Reply, Request};
 use crate::name::Hash;
-use crate::sync::client::Exchange;
 
 /// The most round trips of one sync: a server that always asks for one more is not followed for ever.
 const ROUND_TRIPS_MAX: u32 = 10_000;
@@ -57,7 +60,7 @@ impl Log {
     pub fn note_request(&mut self, body: &[u8]) {
         self.round_trips += 1;
         self.idle_round_trips += 1;
-        let sent = Sent::read(body);
+        let sent = Request::read(body);
         self.note_new(sent.files.iter().map(|hash| Seen::Sent(*hash)));
         self.note_new(sent.unversioned.iter().map(|name| Seen::Unversioned(name.clone())));
         self.sent.extend(sent.files);
@@ -102,12 +105,12 @@ enum Seen {
 }
 
 /// Carries Fossil's cards, noting what passes by.
-pub(super) struct Wire {
+pub(super) struct LoggedTransport {
     exchange: Arc<Exchange>,
     log: Arc<Mutex<Log>>,
 }
 
-impl Wire {
+impl LoggedTransport {
     pub fn new(exchange: Arc<Exchange>) -> Self {
         Self { exchange, log: Arc::default() }
     }
@@ -119,13 +122,13 @@ impl Wire {
 }
 
 /// Takes what was noted.
-pub(super) fn take(log: &Mutex<Log>) -> Log {
-    std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner))
+pub(super) fn take_log(log: &Mutex<Log>) -> Log {
+    std::mem::take(&mut *log.lock())
 }
 
-impl Transport for Wire {
+impl Transport for LoggedTransport {
     fn exchange(&mut self, login_card: &[u8], body: &[u8]) -> Option<Vec<u8>> {
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.log.lock();
         log.note_request(body);
         if log.goes_on_for_ever() {
             log.note(&Error::new(Kind::Refused, "the server asks for ever more round trips"));
@@ -141,5 +144,42 @@ impl Transport for Wire {
                 None
             }
         }
+    }
+}
+
+static TAKEN: Mutex<bool> = Mutex::new(false);
+static CHANGED: Condvar = Condvar::new();
+
+/// One sync of Fossil's own code at a time, as long as it waits for its server too.
+///
+/// The engine runs other calls during that wait, but a second wait would end only after the first. So who comes
+/// second waits here, where a cancel reaches it.
+pub(super) struct SyncLock;
+
+impl SyncLock {
+    /// Waits until no other sync runs.
+    pub fn take(cancel: &Cancel) -> Result<Self> {
+        let waking = cancel.on_cancel(|| {
+            // Whoever has looked at the cancel holds this until it waits, so that it is not missed.
+            let _taken = TAKEN.lock();
+            CHANGED.notify_all();
+        });
+        let mut taken = TAKEN.lock();
+        CHANGED.wait_while(&mut taken, |taken| *taken && !cancel.is_cancelled());
+        let lock = if *taken { None } else { Some(Self) };
+        *taken = true;
+        drop(taken);
+        drop(waking);
+        lock.ok_or_else(|| {
+            Error::new(Kind::Cancelled, "cancelled while another sync ran")
+                .with_hint("Do it again when it suits.")
+        })
+    }
+}
+
+impl Drop for SyncLock {
+    fn drop(&mut self) {
+        *TAKEN.lock() = false;
+        CHANGED.notify_all();
     }
 }

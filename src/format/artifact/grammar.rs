@@ -3,12 +3,16 @@
 //! It accepts exactly what `manifest_parse` of Fossil's manifest.c accepts, for every kind of artifact,
 //! with its oddities (a NUL separates tokens; a wrong Z card counts only where it is the last 35 bytes),
 //! because a server decides by that function what is an artifact and what is mere content. It gives
-//! borrowed tokens; [`Manifest`](super::Manifest) turns those of a check-in into values.
+//! borrowed tokens; `Manifest` turns those of a check-in into values.
 
 use std::borrow::Cow;
 
-use super::tokens::{Bytes, Flaw, Outcome, Tokens, decode, is_hash, is_hex, syntax};
-use super::{date, envelope, reserved};
+use super::date;
+use super::names::{is_reserved, is_simple_path, is_wiki_name};
+use super::tokens::{
+    Bytes, Flaw, Outcome, Tokens, decode, has_wrong_checksum, is_hash, is_hex, syntax, without_signature,
+};
+use crate::error::{Error, Kind};
 
 /// The kinds of artifact, in the order of Fossil's `CFTYPE_` numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,11 +97,11 @@ pub(super) fn parse(content: &[u8]) -> Outcome<Cards<'_>> {
     if content.last() != Some(&b'\n') {
         return syntax("not terminated with a line end");
     }
-    let text = envelope::without_signature(content);
+    let text = without_signature(content);
     if text.len() < 10 || !text[0].is_ascii_uppercase() || text[1] != b' ' {
         return syntax("line 1 not recognized");
     }
-    if envelope::has_wrong_checksum(text) {
+    if has_wrong_checksum(text) {
         return syntax("incorrect Z-card checksum");
     }
     let mut line = Tokens::new(text);
@@ -229,7 +233,7 @@ impl<'a> Cards<'a> {
         let simple = prior.as_deref().is_none_or(is_simple_path);
         require(simple, "F-card old filename is not a simple path")?;
         require(self.files.last().is_none_or(|last| last.name < name), "incorrect F-card sort order")?;
-        if reserved::is_reserved(&name) {
+        if is_reserved(&name) {
             return Ok(());
         }
         self.files.push(FileToken { name, hash, perm, prior });
@@ -337,17 +341,7 @@ fn mask(cards: &str) -> u32 {
     cards.bytes().fold(0, |mask, card| mask | bit(card))
 }
 
-/// Fossil's `file_is_simple_pathname_nonstrict`.
-fn is_simple_path(path: &[u8]) -> bool {
-    // Only a slash after the first byte starts a further part for Fossil; a leading one is refused.
-    path.split(|b| *b == b'/').all(|part| !part.is_empty() && part != b"." && part != b"..")
-}
-
-/// Fossil's `wiki_name_is_wellformed`.
-fn is_wiki_name(name: &[u8]) -> bool {
-    (1..=100).contains(&name.len())
-        && name.iter().all(|b| *b >= b' ')
-        && name[0] != b' '
-        && name[name.len() - 1] != b' '
-        && !name.windows(2).any(|pair| pair == b"  ")
+/// The error for bytes that are no artifact of the kind.
+pub(super) fn unlike(kind: &str, why: &str) -> Error {
+    Error::new(Kind::Corrupt, format!("no artifact of a {kind}: {why}"))
 }

@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 use ureq::{Agent, Proxy};
 
+use super::url::Url;
 use crate::error::{Error, Kind, Result};
-use crate::sync::remote::Url;
 
 /// How this client calls itself. Servers keep robots away by this name: no `http`, `bot` or the like.
 const USER_AGENT: &str = concat!("Fossil/2.28 (ocx ", env!("CARGO_PKG_VERSION"), ")");
@@ -255,7 +255,10 @@ mod tests {
     use super::*;
 
     fn url(text: &str) -> Url {
-        crate::sync::Remote::parse(text).unwrap().place().clone()
+        {
+            let (scheme, host) = text.split_once("://").unwrap();
+            Url::new(scheme, host.trim_end_matches('/'), "/").unwrap()
+        }
     }
 
     fn kind(reach: &Reach) -> Kind {

@@ -1,15 +1,85 @@
-//! Which artifacts a selection stands for.
+//! Which check-ins are sent, and all artifacts that go with them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Selection, Which};
+use super::row::Progress;
 use crate::error::{Error, Kind, Result};
-use crate::name::{Hash, shown};
+use crate::name::{Branch, Hash, shown};
 
-/// All that goes into a bundle.
-pub(super) struct Selected {
+/// Which check-ins are sent, and to whom.
+#[derive(Clone)]
+pub struct Selection {
+    which: Which,
+    have: Option<Hash>,
+    pub(crate) progress: Option<Progress>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Which {
+    Branch(Branch),
+    Range(Hash, Hash),
+    One(Hash),
+    Descendants(Hash),
+}
+
+impl Selection {
+    fn new(which: Which) -> Self {
+        Self { which, have: None, progress: None }
+    }
+
+    /// All check-ins on a branch.
+    #[must_use]
+    pub fn branch(branch: Branch) -> Self {
+        Self::new(Which::Branch(branch))
+    }
+
+    /// Everything on the way from one check-in to another, with both.
+    #[must_use]
+    pub fn range(from: Hash, to: Hash) -> Self {
+        Self::new(Which::Range(from, to))
+    }
+
+    /// One check-in.
+    #[must_use]
+    pub fn one(check_in: Hash) -> Self {
+        Self::new(Which::One(check_in))
+    }
+
+    /// All descendants of a check-in, without itself.
+    #[must_use]
+    pub fn descendants(check_in: Hash) -> Self {
+        Self::new(Which::Descendants(check_in))
+    }
+
+    /// For a receiver who holds this check-in: what it and its ancestors hold is left out, and deltas may
+    /// build on it. Without this, what is sent stands alone.
+    #[must_use]
+    pub fn for_one_who_has(mut self, check_in: Hash) -> Self {
+        self.have = Some(check_in);
+        self
+    }
+
+    /// Calls `progress` for every artifact.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Progress) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+}
+
+impl std::fmt::Debug for Selection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Selection")
+            .field("which", &self.which)
+            .field("have", &self.have)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All that is sent.
+pub(crate) struct Selected {
     /// The check-ins, the oldest first.
     pub check_ins: Vec<Hash>,
     /// Every artifact's row number, ascending.
@@ -34,8 +104,8 @@ const ANCESTORS: &str = "WITH RECURSIVE earlier(rid) AS (
     SELECT rid FROM earlier CROSS JOIN event ON objid=rid";
 
 /// # Errors
-/// [`Kind::NotFound`], [`Kind::Denied`], [`Kind::Invalid`] as for an export.
-pub(super) fn select(db: &Connection, selection: &Selection) -> Result<Selected> {
+/// [`Kind::NotFound`], [`Kind::Denied`], [`Kind::Invalid`] with a hint for whoever selected.
+pub(crate) fn select(db: &Connection, selection: &Selection) -> Result<Selected> {
     let rids = |sql: &str, params: &dyn rusqlite::ToSql| -> Result<Vec<i64>> {
         Ok(db.prepare(sql)?.query_map([params], |row| row.get(0))?.collect::<Result<_, _>>()?)
     };
@@ -62,7 +132,7 @@ pub(super) fn select(db: &Connection, selection: &Selection) -> Result<Selected>
     let asked_public: Vec<i64> = asked.into_iter().filter(|rid| !private.contains(rid)).collect();
     if asked_public.is_empty() {
         return Err(Error::new(Kind::Denied, "all check-ins that are asked for are private")
-            .with_hint("Publish them first with `ocx fossil publish`."));
+            .with_hint("Publish them first."));
     }
     let known: HashSet<i64> = ancestors.iter().copied().collect();
     let wanted: Vec<i64> = asked_public.into_iter().filter(|rid| !known.contains(rid)).collect();

@@ -1,4 +1,4 @@
-//! The cards of Fossil's sync protocol, as far as they tell what happened.
+//! A message of Fossil's sync protocol, as far as its cards tell what happened.
 //!
 //! Fossil's own code acts on them; this only reads along.
 
@@ -21,7 +21,7 @@ pub(crate) struct Reply {
     /// The server takes no unversioned files from this login.
     pub unversioned_pull_only: bool,
     /// The unversioned files that it says to have.
-    pub unversioned: Vec<Unversioned>,
+    pub unversioned: Vec<UnversionedEntry>,
     /// Names of the unversioned files that it brings.
     pub brought_unversioned: Vec<String>,
     error: Option<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Reply {
 
 /// An unversioned file as a server names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unversioned {
+pub(crate) struct UnversionedEntry {
     pub name: String,
     /// Seconds since 1970.
     pub mtime: i64,
@@ -50,7 +50,7 @@ impl Reply {
                 "igot" => reply.listed.extend(public(words)),
                 "gimme" => reply.wanted.extend(words.next().and_then(|w| Hash::parse(w).ok())),
                 "uvfile" => reply.brought_unversioned.extend(words.next().map(str::to_owned)),
-                "uvigot" => reply.unversioned.extend(Unversioned::of(&card)),
+                "uvigot" => reply.unversioned.extend(UnversionedEntry::of(&card)),
                 "error" => reply.error = Some(words.next().map(decoded).unwrap_or_default()),
                 "message" => {
                     reply.pull_only |= words.next().map(decoded).is_some_and(|m| m.starts_with("pull only"));
@@ -111,7 +111,7 @@ fn error_of(words: &str) -> Error {
     Error::new(kind, format!("the server says: {words}")).with_hint(hint)
 }
 
-impl Unversioned {
+impl UnversionedEntry {
     fn of(card: &Card<'_>) -> Option<Self> {
         let mut words = card.words().skip(1);
         let (name, mtime, hash) = (words.next()?.to_owned(), words.next()?.parse().ok()?, words.next()?);
@@ -122,13 +122,13 @@ impl Unversioned {
 
 /// What a request brings to the server.
 #[derive(Debug, Default)]
-pub(crate) struct Sent {
+pub(crate) struct Request {
     pub files: Vec<Hash>,
     /// Names of unversioned files.
     pub unversioned: Vec<String>,
 }
 
-impl Sent {
+impl Request {
     /// Reads an uncompressed request.
     pub fn read(body: &[u8]) -> Self {
         let mut sent = Self::default();
@@ -212,7 +212,7 @@ mod tests {
         let reply = Reply::read(body.as_bytes());
         assert!(reply.error().is_none());
         assert!(reply.files.contains(&hash));
-        assert_eq!(Sent::read(body.as_bytes()).files, [hash]);
+        assert_eq!(Request::read(body.as_bytes()).files, [hash]);
     }
 
     #[test]
@@ -242,12 +242,12 @@ mod tests {
         let private = Hash::of(b"private");
         let listed = Reply::read(format!("igot {hash}\nigot {private} 1\nigot x\nigot\n").as_bytes()).listed;
         assert_eq!(listed.into_iter().collect::<Vec<_>>(), [hash]);
-        let named = |name: &str, mtime, hash| Unversioned { name: name.into(), mtime, hash };
+        let named = |name: &str, mtime, hash| UnversionedEntry { name: name.into(), mtime, hash };
         assert_eq!(reply.unversioned, [named("a.bin", 17, Some(hash)), named("b", 18, None)]);
         assert_eq!(reply.wanted, [hash]);
         assert!(reply.unversioned_pull_only);
         let body = format!("uvfile a.bin 17 {hash} 6 0\nfile x\nuvfile b 18 - 0 1\nuvfile c 1 {hash} 9 4\n");
-        let sent = Sent::read(body.as_bytes());
+        let sent = Request::read(body.as_bytes());
         assert_eq!((sent.files.len(), sent.unversioned), (0, vec!["a.bin".into(), "b".into(), "c".into()]));
     }
 

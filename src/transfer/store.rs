@@ -1,18 +1,17 @@
-//! Storing a bundle's rows in the tables `blob` and `delta`.
+//! Storing the rows of a set in the tables `blob` and `delta`, as they came.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::bundle::walk::Expanded;
-use crate::bundle::{Basis, Bundle};
-use crate::error::{Error, Kind, Result};
+use super::row::Basis;
+use super::staged::Staged;
+use super::walk::Expanded;
+use crate::error::Result;
 use crate::format::packed::pack;
 use crate::name::Hash;
-use crate::repo::store::expand;
 
-/// What the repository has of a row's artifact before the import.
+/// What the repository had of a row's artifact before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
@@ -22,17 +21,17 @@ enum Before {
 }
 
 /// Stores rows as they come.
-pub(super) struct Receiver<'a> {
+pub(super) struct Storing<'a> {
     db: &'a Connection,
-    bundle: &'a Bundle,
+    staged: &'a Staged,
     receipt: i64,
     before: Vec<Before>,
     stored: Stored,
 }
 
-/// Where a bundle's artifacts are in the repository.
+/// Where the artifacts of a set are in the repository.
 pub(super) struct Stored {
-    /// The row number of each, by its row in the bundle.
+    /// The row number of each, by the index of its row.
     pub rids: Vec<i64>,
     is_new: Vec<bool>,
     /// How many are new.
@@ -47,9 +46,9 @@ impl Stored {
     }
 }
 
-impl<'a> Receiver<'a> {
-    pub fn new(db: &'a Connection, bundle: &'a Bundle, receipt: i64) -> Result<Self> {
-        let rows = &bundle.inner.rows;
+impl<'a> Storing<'a> {
+    pub fn new(db: &'a Connection, staged: &'a Staged, receipt: i64) -> Result<Self> {
+        let rows = staged.rows();
         let mut query = db.prepare("SELECT rid, size FROM blob WHERE uuid=?1")?;
         let broken = broken(db)?;
         let (mut rids, mut before) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
@@ -64,13 +63,13 @@ impl<'a> Receiver<'a> {
             before.push(state);
         }
         let stored = Stored { rids, is_new: vec![false; rows.len()], new: 0, filled: Vec::new() };
-        Ok(Self { db, bundle, receipt, before, stored })
+        Ok(Self { db, staged, receipt, before, stored })
     }
 
     /// Stores one artifact, whose basis was stored before it.
     pub fn store(&mut self, expanded: &Expanded<'_>) -> Result<()> {
         let row = expanded.row;
-        let hash = self.bundle.inner.rows[row].hash;
+        let hash = self.staged.rows()[row].hash;
         if self.before[row] == Before::Content {
             return Ok(());
         }
@@ -82,7 +81,7 @@ impl<'a> Receiver<'a> {
         }
         let source = self.source(row)?;
         let whole;
-        let data = if source.is_none() && self.bundle.inner.rows[row].basis != Basis::None {
+        let data = if source.is_none() && self.staged.rows()[row].basis != Basis::None {
             whole = pack(&expanded.content)?;
             &whole[..]
         } else {
@@ -119,7 +118,7 @@ impl<'a> Receiver<'a> {
         Ok(rid)
     }
 
-    /// The artifact's number, if the bundle brought it in another row before.
+    /// The artifact's number, if another row of the set brought it before.
     fn twin(&self, hash: &Hash) -> Result<Option<i64>> {
         let sql = "SELECT rid FROM blob WHERE uuid=?1 AND size>=0";
         Ok(self.db.prepare_cached(sql)?.query_row([hash.as_str()], |row| row.get(0)).optional()?)
@@ -127,7 +126,7 @@ impl<'a> Receiver<'a> {
 
     /// The row number of the basis that the artifact stays a delta from; nothing where it must be stored whole.
     fn source(&self, row: usize) -> Result<Option<i64>> {
-        let source = match self.bundle.inner.rows[row].basis {
+        let source = match self.staged.rows()[row].basis {
             Basis::None => return Ok(None),
             Basis::Row(basis) => self.stored.rids[basis],
             Basis::External(hash) => self.twin(&hash)?.unwrap_or(0),
@@ -141,7 +140,7 @@ impl<'a> Receiver<'a> {
         Ok((!self.db.prepare_cached(sql)?.exists([source])?).then_some(source))
     }
 
-    /// Makes public what the bundle brings and the repository held as private.
+    /// Makes public what comes and what the repository held as private.
     pub fn finish(mut self) -> Result<Stored> {
         let mut private = self.db.prepare("DELETE FROM private WHERE rid=?1")?;
         for (row, before) in self.before.iter().enumerate() {
@@ -167,46 +166,4 @@ fn broken(db: &Connection) -> Result<HashSet<i64>> {
     let mut query = db.prepare(sql)?;
     let rids = query.query_map([], |row| row.get(0))?;
     Ok(rids.collect::<rusqlite::Result<_>>()?)
-}
-
-/// The contents that a bundle's deltas need from the repository.
-pub(in crate::bundle) struct Bases<'a> {
-    db: &'a Connection,
-    rids: HashMap<Hash, i64>,
-}
-
-impl<'a> Bases<'a> {
-    /// # Errors
-    /// [`Kind::NotFound`] when one is not there with content.
-    pub fn of(db: &'a Connection, bundle: &Bundle) -> Result<Self> {
-        let mut query = db.prepare("SELECT rid, size FROM blob WHERE uuid=?1")?;
-        let mut rids = HashMap::new();
-        for hash in bundle.bases() {
-            let found = query.query_row([hash.as_str()], |r| Ok((r.get(0)?, r.get::<_, i64>(1)?)));
-            match found.optional()? {
-                Some((rid, 0..)) => rids.insert(hash, rid),
-                Some(_) => return Err(missing(&hash, "is known here, but without its content")),
-                None => return Err(missing(&hash, "is not in the repository")),
-            };
-        }
-        Ok(Self { db, rids })
-    }
-
-    pub fn content(&mut self, hash: &Hash) -> Result<Arc<Vec<u8>>> {
-        let content = self.rids.get(hash).map(|&rid| expand(self.db, rid)).transpose()?.flatten();
-        match content {
-            Some(content) if hash.names(&content) => Ok(content.into()),
-            Some(_) => {
-                let what =
-                    format!("artifact `{hash}` of the repository is damaged: its bytes have another hash");
-                Err(Error::new(Kind::Corrupt, what).with_hint("Pull it anew from a clone that holds it."))
-            }
-            None => Err(missing(hash, "is known here, but without its content")),
-        }
-    }
-}
-
-fn missing(hash: &Hash, how: &str) -> Error {
-    Error::new(Kind::NotFound, format!("the artifact `{hash}`, which the bundle builds on, {how}"))
-        .with_hint("Pull first, or ask for a standalone bundle.")
 }

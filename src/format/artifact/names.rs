@@ -1,6 +1,7 @@
-//! File names that Fossil drops from a manifest: those of its checkout databases.
+//! Which names Fossil takes in cards: of files, of wiki pages.
 
-/// Fossil's `file_is_reserved_name`: `_FOSSIL_` and `.fslckout` as a last part, in any case, also with
+/// Whether Fossil drops the name of a file from a manifest, as its checkout databases'. This is its
+/// `file_is_reserved_name`: `_FOSSIL_` and `.fslckout` as a last part, in any case, also with
 /// `-wal`, `-shm` or `-journal` behind (and then, as there, whatever stands before).
 pub(super) fn is_reserved(path: &[u8]) -> bool {
     let (stem, has_suffix) = if path.len() >= 12 && path[path.len() - 4] == b'-' {
@@ -28,6 +29,21 @@ pub(super) fn is_reserved(path: &[u8]) -> bool {
 
 fn is_any(suffix: &[u8], names: &[&[u8]]) -> bool {
     names.iter().any(|name| suffix.eq_ignore_ascii_case(name))
+}
+
+/// Fossil's `file_is_simple_pathname_nonstrict`.
+pub(super) fn is_simple_path(path: &[u8]) -> bool {
+    // Only a slash after the first byte starts a further part for Fossil; a leading one is refused.
+    path.split(|b| *b == b'/').all(|part| !part.is_empty() && part != b"." && part != b"..")
+}
+
+/// Fossil's `wiki_name_is_wellformed`.
+pub(super) fn is_wiki_name(name: &[u8]) -> bool {
+    (1..=100).contains(&name.len())
+        && name.iter().all(|b| *b >= b' ')
+        && name[0] != b' '
+        && name[name.len() - 1] != b' '
+        && !name.windows(2).any(|pair| pair == b"  ")
 }
 
 #[cfg(test)]

@@ -1,18 +1,17 @@
-//! What a server is asked in so many cards, beside Fossil's own sync.
+//! A server, as one call talks to it: what it is asked in a few cards, beside Fossil's own sync.
 
 use std::fmt;
 use std::sync::Arc;
 
 use sha1::{Digest, Sha1};
 
+use super::client::Exchange;
+use super::remote::Remote;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
-use crate::format::sync_cards::{Reply, Unversioned};
-use crate::name::Password;
-use crate::name::{Hash, User};
+use crate::format::sync_message::{Reply, UnversionedEntry};
+use crate::name::{Hash, Password, User};
 use crate::repo::Repository;
-use crate::sync::client::Exchange;
-use crate::sync::remote::Remote;
 
 /// Without this, servers take a client for one that knows no SHA3 hashes.
 const CLIENT: &str = "pragma client-version 22800 20260311 113146\n";
@@ -21,14 +20,14 @@ const CLIENT: &str = "pragma client-version 22800 20260311 113146\n";
 const NO_SUCH_SET: &str = "0000000000000000000000000000000000000000";
 
 /// A server of a repository's project, as one call talks to it.
-pub(super) struct Server<'a> {
+pub(super) struct Peer<'a> {
     remote: &'a Remote,
     exchange: Arc<Exchange>,
     code: String,
     project: String,
 }
 
-impl<'a> Server<'a> {
+impl<'a> Peer<'a> {
     pub fn new(repository: &Repository, remote: &'a Remote, cancel: &Cancel) -> Result<Self> {
         let store = repository.store();
         Ok(Self {
@@ -89,7 +88,7 @@ impl<'a> Server<'a> {
     }
 
     /// The server's unversioned files, deleted ones too.
-    pub fn unversioned(&self) -> Result<Vec<Unversioned>> {
+    pub fn unversioned(&self) -> Result<Vec<UnversionedEntry>> {
         let reply = self.ask(&format!("{}pragma uv-hash {NO_SUCH_SET}\n", self.pull_card()))?;
         Ok(reply.unversioned)
     }
@@ -135,7 +134,7 @@ impl<'a> Server<'a> {
     }
 }
 
-impl fmt::Display for Server<'_> {
+impl fmt::Display for Peer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.remote.fmt(f)
     }
@@ -147,7 +146,7 @@ pub(super) fn blame(remote: &Remote, e: Error) -> Error {
         return e;
     }
     Error::new(Kind::Refused, format!("what {remote} sent cannot be used: {e}"))
-        .with_hint("Try another server, or have that one checked with `fossil test-integrity`.")
+        .with_hint("Try another server, or have that one checked for damage.")
 }
 
 /// The login for Fossil's own code; a user without a password is refused there by ending the process.
