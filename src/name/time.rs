@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 
-/// The Julian day at which 1970 begins.
-const EPOCH_JULIAN: f64 = 2_440_587.5;
+/// The Julian day at which 1970 begins, in milliseconds.
+const EPOCH_MS: i64 = 210_866_760_000_000;
 
 /// The milliseconds of a day.
 const DAY_MS: f64 = 86_400_000.0;
@@ -18,10 +18,13 @@ pub fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Now, as a Julian day.
+/// Now, as a Julian day. It is a whole millisecond and the very number that SQLite gives, so that it compares with times
+/// that are stored.
 #[must_use]
+#[expect(clippy::cast_precision_loss, reason = "the milliseconds of any real date fit")]
 pub fn julian_now() -> f64 {
-    EPOCH_JULIAN + since_epoch().as_secs_f64() * 1_000.0 / DAY_MS
+    let ms = i64::try_from(since_epoch().as_millis()).unwrap_or(i64::MAX / 2);
+    (EPOCH_MS + ms) as f64 / DAY_MS
 }
 
 /// A Julian day as `2026-01-31T12:00:00Z`.
@@ -43,7 +46,7 @@ pub fn date_card(julian: f64) -> String {
 /// The nearest millisecond. What is no date of the calendar becomes the first or the last one.
 fn timestamp(julian: f64) -> Timestamp {
     #[expect(clippy::cast_possible_truncation, reason = "a cast to an integer stops at its limits")]
-    let ms = ((julian - EPOCH_JULIAN) * DAY_MS).round() as i64;
+    let ms = ((julian * DAY_MS).round() as i64).saturating_sub(EPOCH_MS);
     let outside = if ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(ms).unwrap_or(outside)
 }
@@ -65,6 +68,13 @@ mod tests {
         for day in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, 0.0] {
             assert!(!utc(day).is_empty());
         }
+    }
+
+    #[test]
+    fn now_is_a_whole_millisecond_that_its_date_gives_back() {
+        let (db, now) = (rusqlite::Connection::open_in_memory().unwrap(), julian_now());
+        let back: f64 = db.query_row("SELECT julianday(?1)", [date_card(now)], |row| row.get(0)).unwrap();
+        assert_eq!(back.to_bits(), now.to_bits());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::save_lock::SaveLock;
 use super::{Comment, Workspace};
 use crate::cancel::Cancel;
 use crate::checkout::{CheckIn, Status};
+use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, TreePath, User, time::julian_now};
 use crate::repo::store::CheckInInfo;
@@ -159,7 +160,7 @@ impl Workspace {
             user: ready.user.clone(),
             time: None,
         };
-        let made = self.checkout().check_in(&check_in, &ready.status);
+        let made = engine::with_cancel(cancel, || self.checkout().check_in(&check_in, &ready.status));
         let hash = made.as_ref().ok().map(|m| m.hash);
         if let Some(hash) = &hash {
             self.state(|db| Journal::new(db).end(Some((hash, ready.branch.as_str()))))?;
