@@ -134,7 +134,7 @@ fn run_tool(
     let (name, input) = if command == "call" {
         match called(given, terminal) {
             Ok(call) => call,
-            Err(e) => return complain(&e, terminal).map(|_| USAGE),
+            Err(e) => return complain(&e, terminal.err).map(|()| USAGE),
         }
     } else {
         let Some(declaration) = declared(command) else { return Ok(USAGE) };
@@ -178,16 +178,20 @@ fn show_answer(answer: &Answer, terminal: &mut Terminal<'_>) -> std::io::Result<
 fn say(done: Result<String>, terminal: &mut Terminal<'_>) -> std::io::Result<u8> {
     match done {
         Ok(words) => writeln!(terminal.out, "{words}").map(|()| DONE),
-        Err(e) => complain(&e, terminal),
+        Err(e) => complain(&e, terminal.err).map(|()| REFUSED),
     }
 }
 
-fn complain(error: &Error, terminal: &mut Terminal<'_>) -> std::io::Result<u8> {
-    writeln!(terminal.err, "ocx: {error}")?;
-    if let Some(hint) = error.hint() {
-        writeln!(terminal.err, "{hint}")?;
+/// Says on `err` what went wrong and what to do about it.
+///
+/// # Errors
+/// Those of writing.
+pub fn complain(error: &Error, err: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(err, "ocx: {error}")?;
+    match error.hint() {
+        Some(hint) => writeln!(err, "{hint}"),
+        None => Ok(()),
     }
-    Ok(REFUSED)
 }
 
 /// Help goes to `out` and is no failure; a wrong command line goes to `err`.

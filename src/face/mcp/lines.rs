@@ -12,16 +12,18 @@ use rmcp::model::ServerResult;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 
-use super::GRACE;
-use super::rescue::{self, Judged, MESSAGE_BYTES_MAX};
+use super::repair::{self, Judged, MESSAGE_BYTES_MAX};
+use crate::cancel::Cancel;
 
 /// How many messages wait in each direction before the other side is held up.
 const QUEUE: usize = 64;
 
 /// From which length of its text on an answer is written out on a thread of its own, in bytes.
 const LONG_BYTES: usize = 256 << 10;
+
+/// How long calls in flight may go on when the input has ended.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// How long the last answers may take to be written when the session ends.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -31,7 +33,7 @@ pub struct Lines {
     incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     written: Option<oneshot::Receiver<()>>,
-    closing: CancellationToken,
+    closing: Cancel,
     opened: bool,
 }
 
@@ -43,7 +45,7 @@ impl Lines {
     pub fn start(
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
-        closing: CancellationToken,
+        closing: Cancel,
     ) -> std::io::Result<Self> {
         let (to_session, incoming) = mpsc::channel(QUEUE);
         let (outgoing, to_client) = mpsc::channel(QUEUE);
@@ -62,7 +64,7 @@ impl Lines {
     /// Before a session is open only requests make sense; anything else would end it.
     fn admits(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
         let request = matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
-        self.opened |= request && rescue::opens(message);
+        self.opened |= request && repair::opens(message);
         request || self.opened
     }
 }
@@ -126,9 +128,9 @@ fn read_all(
     let mut framer = Framer::new(input);
     while let Some(frame) = framer.next() {
         let judged = match frame {
-            Frame::Line(line) => rescue::judge(line),
+            Frame::Line(line) => repair::judge(line),
             Frame::TooLong(bytes) => Judged::Reply {
-                reply: rescue::over_the_limit(&format!("a line of {bytes} bytes")),
+                reply: repair::over_the_limit(&format!("a line of {bytes} bytes")),
                 under_id: false,
             },
         };

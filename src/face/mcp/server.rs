@@ -1,0 +1,201 @@
+//! The server as rmcp sees it, whatever brings the messages: every call of a tool goes through here.
+
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::Value;
+
+use super::progress::{self, Progress};
+use super::{listing, repair};
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind};
+use crate::http::Caller;
+use crate::tool::{self, Answer, Hints, Session, Stop, Watch};
+
+/// The catalogue for MCP clients. Clones are one server.
+#[derive(Clone)]
+pub struct Server {
+    session: Arc<Session>,
+    closing: Cancel,
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(
+                Implementation::new("ocx", env!("CARGO_PKG_VERSION"))
+                    .with_title("OCX: tools for a Fossil checkout"),
+            )
+            .with_instructions(listing::instructions(self.session.binding()))
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(listing::tools(self.session.binding()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(reason) = context.meta.get(repair::REFUSAL) {
+            return Ok(result(refused(&request.name, reason)).into());
+        }
+        Ok(self.call(request, context).await.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let modern = context.meta.protocol_version().is_some();
+        let known =
+            KNOWN_METHODS.contains(&request.method.as_str()) && !(modern && request.method == "initialize");
+        Err(if known {
+            ErrorData::invalid_params(format!("the parameters of {} do not fit", request.method), None)
+        } else {
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("no method {}", cut(&request.method)), None)
+        })
+    }
+}
+
+/// Methods that reach [`ServerHandler::on_custom_request`] only with parameters that do not fit; requests that carry
+/// their own metadata have no `initialize`.
+const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
+
+impl Server {
+    /// A server whose calls act in `session`, and end when `closing` is cancelled.
+    pub fn new(session: Session, closing: Cancel) -> Self {
+        Self { session: Arc::new(session), closing }
+    }
+
+    /// The session as the one who calls.
+    fn session_for(&self, context: &RequestContext<RoleServer>) -> Arc<Session> {
+        let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
+        match caller.and_then(|caller| caller.login.clone()) {
+            Some(login) => Arc::new(self.session.acting_as(login)),
+            None => Arc::clone(&self.session),
+        }
+    }
+
+    /// Runs the call so that nothing else waits for it: what only looks at the checkout on this thread, from which the
+    /// other tasks are taken first, and anything else on a thread of its own.
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let looks =
+            tool::catalogue::find(&request.name).is_some_and(|t| t.declaration().hints == Hints::LOOKS);
+        if looks && context.meta.get_progress_token().is_none() {
+            let (session, watch) = (self.session_for(&context), Watch::default());
+            let _bridge = CancelBridge::new(context.ct.clone().cancelled_owned(), watch.handle());
+            let input = request.arguments.map_or(Value::Null, Value::Object);
+            return tokio::task::block_in_place(|| {
+                result(tool::call(&session, &request.name, input, &watch))
+            });
+        }
+        self.call_beside(request, context).await
+    }
+
+    /// Runs the call on a thread of its own, and tells the client that it goes on.
+    async fn call_beside(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let name = request.name.into_owned();
+        let watch = Arc::new(Watch::default());
+        // Over HTTP the call is dropped when its connection is.
+        let _gone = Gone(watch.handle().clone());
+        let cancel = watch.handle().clone();
+        let _closing = self.closing.on_cancel(move || cancel.cancel());
+        let mut job = tokio::task::spawn_blocking({
+            let (session, watch, name) = (self.session_for(&context), Arc::clone(&watch), name.clone());
+            let input = request.arguments.map_or(Value::Null, Value::Object);
+            move || result(tool::call(&session, &name, input, &watch))
+        });
+        let progress = Progress::wanted(&context);
+        let answer = loop {
+            tokio::select! {
+                done = &mut job => break done,
+                () = context.ct.cancelled() => {
+                    watch.cancel();
+                    break job.await;
+                }
+                () = tokio::time::sleep(progress::EVERY), if progress.is_some() => {
+                    if let Some(progress) = &progress {
+                        progress.tell(watch.last_line()).await;
+                    }
+                }
+            }
+        };
+        answer.unwrap_or_else(|e| {
+            let error = Error::new(Kind::Internal, "the tool's thread broke").caused_by(e);
+            result(Answer::refused(&name, false, Vec::new(), &error.into()))
+        })
+    }
+}
+
+/// Cancels a call that nobody waits for any more.
+struct Gone(Cancel);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Has the protocol's own cancel end a call, until this is dropped.
+struct CancelBridge(tokio::task::AbortHandle);
+
+impl CancelBridge {
+    fn new(cancelled: impl Future<Output = ()> + Send + 'static, cancel: &Cancel) -> Self {
+        let cancel = cancel.clone();
+        let waiting = tokio::spawn(async move {
+            cancelled.await;
+            cancel.cancel();
+        });
+        Self(waiting.abort_handle())
+    }
+}
+
+impl Drop for CancelBridge {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The same JSON as text and as structured content: some clients show a model the one, some the other.
+fn result(answer: Answer) -> CallToolResult {
+    if answer.ok() {
+        CallToolResult::structured(answer.into_json())
+    } else {
+        CallToolResult::structured_error(answer.into_json())
+    }
+}
+
+/// The refusal of a call whose arguments could not be read.
+fn refused(name: &str, reason: &Value) -> Answer {
+    let why = reason["why"].as_str().unwrap_or("the arguments cannot be read");
+    let error =
+        Error::new(Kind::Invalid, why).with_hint("Send `arguments` as a JSON object of well-formed strings.");
+    let tool = tool::catalogue::find(name).map(tool::catalogue::Tool::declaration);
+    let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::meant::named(tool, meant));
+    Answer::refused(name, false, Vec::new(), &Stop::from(error).or_next(next))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(100).collect()
+}
