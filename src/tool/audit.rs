@@ -63,7 +63,7 @@ impl Tool for Audit {
         let verdict =
             Verdict { pass: input.required("verdict")? == "pass", note: one_line(input.required("note")?)? };
         let audits = Audits::of(call.run().checkout().repository());
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.run().checkout().repository().has_remote()?;
         let made = match audits.check(&check_in, &verdict, call.user()) {
             Ok(()) => None,
             Err(e) if e.kind() == Kind::Unchanged && remote => {

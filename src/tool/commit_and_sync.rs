@@ -64,7 +64,7 @@ impl Tool for CommitAndSync {
         let saving = commit::prepare(call, Way::Bundle)?;
         let mut log = vec![Operation::reads("read_status")];
         if let Saving::Make(ready) = &saving {
-            let pulls = ready.continues() && call.run().checkout().repository().remote()?.is_some();
+            let pulls = ready.continues() && call.run().checkout().repository().has_remote()?;
             log.extend(pulls.then(|| Operation::changes("pull")));
             log.push(Operation::changes("check_in"));
         }

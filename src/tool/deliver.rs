@@ -62,7 +62,7 @@ pub(super) fn held_back(result: &mut Value) {
 
 /// The page of an artifact on the server, where there is one.
 pub(super) fn link(call: &Call<'_>, artifact: &Hash) -> Result<Option<String>> {
-    let remote = call.run().checkout().repository().remote()?;
+    let remote = call.run().checkout().repository().remote_without_password()?;
     Ok(remote.map(|remote| format!("{}/info/{artifact}", remote.to_string().trim_end_matches('/'))))
 }
 

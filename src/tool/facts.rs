@@ -33,7 +33,7 @@ pub(super) const CALLER: [Field; 2] = [
 /// those on the server.
 pub(super) fn server_facts(call: &Call<'_>, publication: &Value) -> Result<Value> {
     let checkout = call.run().checkout();
-    let remote = checkout.repository().remote()?;
+    let remote = checkout.repository().remote_without_password()?;
     Ok(json!({
         "scope": "current_connection",
         "provenance": "endpoint",

@@ -57,7 +57,7 @@ impl Tool for Post {
         let forum = Forum::of(call.run().checkout().repository());
         let answered = forum.post(&full(call, input, to)?).map_err(missing)?;
         forum.check_reply(&answered, text, call.user())?;
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.run().checkout().repository().has_remote()?;
         let made = made_before(call, &forum, &answered, text)?;
         if let Some(made) = &made
             && !(remote && call.store().is_unsent(&made.hash)?)

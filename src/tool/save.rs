@@ -48,7 +48,7 @@ impl Tool for Save {
         let comment = commit::comment(input)?;
         let again = input.again();
         let saving = commit::prepare(call, Way::Push)?;
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.run().checkout().repository().has_remote()?;
         let mut log = vec![Operation::reads("read_status")];
         if let Saving::Make(ready) = &saving {
             log.extend((remote && ready.continues()).then(|| Operation::changes("pull")));

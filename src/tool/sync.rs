@@ -88,7 +88,7 @@ impl Tool for Sync {
         })?;
         let back = have.map(|have| (have, form(input, Some(&bytes))));
         let bundle = Bundle::from_bytes(&bytes)?;
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.run().checkout().repository().has_remote()?;
         let first = Given::of(call, &bundle, &branch, have);
         let pulls = remote && first.as_ref().map_or_else(may_be_news, |given| given.continues);
         let (known, imports) = match &first {

@@ -82,7 +82,7 @@ impl Tool for UnversionedPut {
         };
         Unversioned::check_size(&name, content.len() as u64)?;
         let is_held = held.as_ref().is_some_and(|held| held.hash.names(&content));
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.run().checkout().repository().has_remote()?;
         if is_held && !remote {
             return Err(Error::new(Kind::Unchanged, format!("`{name}` has exactly this content already"))
                 .with_hint("There is nothing to do; go on with the next task.")

@@ -78,7 +78,7 @@ impl Tool for WikiEdit {
             Some(_) => call.require("k", "an edit of a wiki page")?,
             None => call.require("f", "a new wiki page")?,
         }
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.run().checkout().repository().has_remote()?;
         let push = remote.then(|| Operation::changes("push"));
         let again = input.again();
         if let Some(made) = &before
