@@ -1,8 +1,8 @@
-//! `ocx demo`: the main job on a real tree, in a temporary folder, from an agent's first call to the
-//! check-in on a Fossil server, with each thing that goes wrong on the way mended by what the answer says.
+//! `ocx demo`: the main job on a real tree, in a temporary folder, from an agent's first call to the check-in on a Fossil
+//! server. Each thing that goes wrong on the way is mended by what the answer says.
 //!
-//! It is a client like any other: it starts this program as the MCP server and as plain Fossil's server,
-//! and takes nothing for granted that the server's own repository does not show.
+//! It is a client like any other: it starts this program as the MCP server and as plain Fossil's server. It believes only
+//! what the server's own repository shows.
 
 mod agent;
 mod place;
@@ -30,7 +30,7 @@ const SOURCE: &str = env!("OCX_FOSSIL_TREE");
 /// Runs the demonstration and prints it to `out`.
 ///
 /// # Errors
-/// The first step that is not as expected, named.
+/// Names the first step that is not as expected.
 pub fn run(out: &mut dyn Write) -> Result<()> {
     let source = Path::new(SOURCE);
     if !source.join("VERSION").is_file() {

@@ -47,7 +47,7 @@ impl<S: Send + Sync, const BYTES_MAX: usize> FromRequest<S> for WholeBody<BYTES_
 async fn whole(mut body: Body, bytes_max: usize, may_wait: bool) -> Result<Bytes, BodyRefusal> {
     let declared = body.size_hint().lower();
     if declared > u64::try_from(bytes_max).unwrap_or(u64::MAX) {
-        // Who asks before sending has sent nothing yet, and would send it all if it were read.
+        // A sender that asks first has sent nothing yet, and would send it all if it were read.
         if !may_wait {
             drain(&mut body).await;
         }

@@ -30,7 +30,8 @@ enum Foreign {
 }
 
 impl Gate {
-    /// The gate of a server that is also called `names`. `hint` says to whom calls it otherwise how a name is added.
+    /// The gate of a server that is also called `names`. A caller that uses another name is told `hint`: how a name is
+    /// added.
     #[must_use]
     pub fn new(names: &[String], hint: &str) -> Self {
         Self { names: names.iter().map(|name| name.to_ascii_lowercase()).collect(), hint: hint.to_owned() }
@@ -60,7 +61,7 @@ impl Gate {
     }
 }
 
-/// The layer that lets through what the gate finds not foreign.
+/// The layer that turns foreign requests away.
 pub(super) async fn admit(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let words = match gate.judge(request.uri(), request.headers()) {
         Ok(()) => return next.run(request).await,

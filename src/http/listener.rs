@@ -41,7 +41,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens on `address`; port 0 takes a free one. Requests must pass `gate`, and have one of the `tokens`, if there
+    /// Listens on `address`; port 0 takes a free one. A request must pass `gate`, and carry one of the `tokens`, if there
     /// are any.
     ///
     /// # Errors

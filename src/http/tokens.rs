@@ -1,6 +1,6 @@
-//! The tokens that callers over HTTP prove themselves with, and the login that each stands for.
+//! The tokens by which callers over HTTP prove who they are, and the login that each stands for.
 //!
-//! Only digests are kept. No error repeats a line of the file: it may hold a token in the wrong place.
+//! Only digests are kept. No error repeats a line of the file, because it may hold a token in the wrong place.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ struct Token {
     caller: Caller,
 }
 
-/// Who sends a request: the login that its token proves, or none where a token stands for whose server it is. The
-/// listener puts it into every request's extensions.
+/// Who sends a request: the login that its token proves, or none for the server's own user. The listener puts it into
+/// the extensions of every request; a handler takes it as `Extension<Caller>`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// The login.
@@ -35,12 +35,12 @@ pub struct Caller {
 }
 
 impl Tokens {
-    /// Reads lines of `LOGIN TOKEN`, or of a token alone, which stands for whose server it is. Blank lines are
+    /// Reads lines of `LOGIN TOKEN`, or of a token alone, which stands for the server's own user. Blank lines are
     /// skipped.
     ///
     /// # Errors
-    /// `Invalid`, naming the line: of another form, a login that nobody can have, a token that is too short, holds what
-    /// a header can't, or stands there twice; or no line at all.
+    /// `Invalid`, naming the line: it has another form, a login that nobody can have, or a token that is too short, holds
+    /// what a header can't, or stands there twice; or there is no line at all.
     pub fn parse(text: &str) -> Result<Self> {
         let mut tokens: Vec<Token> = Vec::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
@@ -62,7 +62,7 @@ impl Tokens {
         self.find(bearer(headers)?)
     }
 
-    /// Whose token this is, if it is one of these. It takes the same time whichever it is.
+    /// Whose token this is, if it is one of these. It takes the same time, whichever it is.
     fn find(&self, given: &[u8]) -> Option<&Caller> {
         let given = digest(given);
         self.0.iter().fold(
@@ -103,7 +103,7 @@ fn digest(token: &[u8]) -> [u8; 32] {
     Sha3_256::digest(token).into()
 }
 
-/// The bearer token of a request that has one and no other proof.
+/// The bearer token of a request. Returns nothing if there is another proof beside it.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().filter(|_| values.next().is_none())?.as_bytes();
@@ -111,7 +111,8 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
 }
 
-/// The layer that lets through who has a token, and tells handlers whose it is. Without tokens everybody is let through.
+/// The layer that lets through callers with a token, and tells handlers whose it is. Without tokens it lets through
+/// everybody.
 pub(super) async fn prove(
     State(tokens): State<Option<Arc<Tokens>>>,
     mut request: Request,
@@ -140,7 +141,7 @@ mod tests {
     const B: &str = "fedcba9876543210";
 
     #[test]
-    fn each_token_stands_for_its_login_and_a_bare_one_for_whose_server_it_is() {
+    fn each_token_stands_for_its_login_and_a_bare_one_for_the_servers_own_user() {
         let tokens = Tokens::parse(&format!("\n{A}\r\n  jos\u{e9}\t{B}  \n\n")).unwrap();
         assert_eq!(tokens.find(A.as_bytes()).unwrap(), &Caller::default());
         assert_eq!(tokens.find(B.as_bytes()).unwrap().login.as_ref().unwrap().as_str(), "jos\u{e9}");

@@ -94,7 +94,7 @@ impl Agent {
         self.expect(story, &tool, arguments)
     }
 
-    /// The same, where that call must be refused in turn.
+    /// Makes the call that a refusal gave; it must be refused in turn.
     pub fn follow_to_refusal(&mut self, story: &mut Story<'_>, refused: &Value, kind: Kind) -> Result<Value> {
         let (tool, arguments) = next_call(refused)?;
         self.refused(story, &tool, arguments, kind)

@@ -70,8 +70,8 @@ impl ServerHandler for Server {
     }
 }
 
-/// Methods that reach [`ServerHandler::on_custom_request`] only with parameters that do not fit; requests that carry
-/// their own metadata have no `initialize`.
+/// Methods that reach [`ServerHandler::on_custom_request`] only if their parameters do not fit. Requests that carry their
+/// own metadata have no `initialize`.
 const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
 
 impl Server {
@@ -80,7 +80,7 @@ impl Server {
         Self { session: Arc::new(session), closing }
     }
 
-    /// The session as the one who calls.
+    /// The session, acting as the caller.
     fn session_for(&self, context: &RequestContext<RoleServer>) -> Arc<Session> {
         let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
         match caller.and_then(|caller| caller.login.clone()) {
@@ -89,8 +89,8 @@ impl Server {
         }
     }
 
-    /// Runs the call so that nothing else waits for it: what only looks at the checkout on this thread, from which the
-    /// other tasks are taken first, and anything else on a thread of its own.
+    /// Runs the call so that nothing else waits for it. A call that only looks runs on this thread, after other tasks
+    /// were moved off it; any other runs on a thread of its own.
     async fn call(
         &self,
         request: CallToolRequestParams,
@@ -109,7 +109,7 @@ impl Server {
         self.call_beside(request, context).await
     }
 
-    /// Runs the call on a thread of its own, and tells the client that it goes on.
+    /// Runs the call on a thread of its own, and tells the client now and then that it goes on.
     async fn call_beside(
         &self,
         request: CallToolRequestParams,
@@ -157,7 +157,7 @@ impl Drop for Gone {
     }
 }
 
-/// Has the protocol's own cancel end a call, until this is dropped.
+/// Hands the protocol's cancel on to a call, until this is dropped.
 struct CancelBridge(tokio::task::AbortHandle);
 
 impl CancelBridge {
