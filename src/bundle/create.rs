@@ -30,7 +30,7 @@ fn exists(path: &Path) -> Error {
         .with_hint("Name a file that does not exist yet.")
 }
 
-/// A file beside `path`, where there must be nothing, that becomes it later.
+/// Makes a temporary file beside `path`, to be renamed to it. Refuses a `path` where there is something.
 pub(super) fn new_file(path: &Path) -> Result<NamedTempFile> {
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
@@ -57,7 +57,7 @@ fn cannot_write(path: &Path, e: std::io::Error) -> Error {
         .with_hint("Check the folder of the bundle.")
 }
 
-/// An empty bundle in a file that nobody else knows of yet.
+/// Makes an empty bundle in a file that nobody else knows of yet.
 pub(super) fn new_bundle(path: &Path) -> Result<Connection> {
     let db = Connection::open(path)?;
     db.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;")?;

@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::format::sync_message::{Reply, Request};
 use crate::name::Hash;
 
-/// The most round trips of one sync: a server that always asks for one more is not followed for ever.
+/// The most round trips of one sync. A server may always ask for one more.
 const ROUND_TRIPS_MAX: u32 = 10_000;
 
 /// The most round trips in a row that bring nothing new to either side.
@@ -115,7 +115,7 @@ impl LoggedTransport {
         Self { exchange, log: Arc::default() }
     }
 
-    /// What it will have noted.
+    /// The log that it writes.
     pub fn log(&self) -> Arc<Mutex<Log>> {
         Arc::clone(&self.log)
     }
@@ -150,10 +150,10 @@ impl Transport for LoggedTransport {
 static TAKEN: Mutex<bool> = Mutex::new(false);
 static CHANGED: Condvar = Condvar::new();
 
-/// One sync of Fossil's own code at a time, as long as it waits for its server too.
+/// Lets only one sync of Fossil's own code run at a time, its waits for the server included.
 ///
-/// The engine runs other calls during that wait, but a second wait would end only after the first. So who comes
-/// second waits here, where a cancel reaches it.
+/// The engine runs other calls during such a wait, but a second wait would end only after the first. So the second
+/// sync waits here, where a cancel reaches it.
 pub(super) struct SyncLock;
 
 impl SyncLock {
