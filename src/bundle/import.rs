@@ -21,7 +21,7 @@ impl Repository {
     pub fn import_bundle(&self, bundle: &Bundle, import: &Import) -> Result<Imported> {
         let user = import.user.to_string();
         let (bundle, import) = (bundle.clone(), import.clone());
-        engine::change(self.path(), &user, move |change| {
+        engine::transaction(self.path(), &user, move |change| {
             same_project(change.connection(), &bundle)?;
             receive(change, bundle.staged(), &import)
         })

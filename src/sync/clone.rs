@@ -62,7 +62,7 @@ fn clone_aside(remote: &Remote, path: &Path, user: &User, options: &SyncOptions)
     };
     let result = {
         let _alone = SyncLock::take(&options.cancel)?;
-        engine::clone(path, request)
+        engine::with_cancel(&options.cancel, || engine::clone(path, request))
     };
     // The first reply of a clone may complain of a login for a project that the client did not know yet.
     result.map_err(|e| take_log(&log).last_failure().unwrap_or_else(|| blame(remote, e)))?;

@@ -7,7 +7,7 @@ use super::declare::FieldKind;
 use super::input::Input;
 use super::page::{LINES_MAX, Page};
 use crate::error::{Error, Kind, Result};
-use crate::text::{Replaced, as_text, meant, replace_once};
+use crate::text::{Replaced, as_text, repair, replace_once};
 
 /// `old` and `new`: text, which may be empty.
 pub(super) const TEXT: FieldKind = FieldKind::Text { bytes_max: 1 << 20, empty: true };
@@ -35,7 +35,7 @@ pub(super) fn replaced(
     }
     replace_once(content, old.as_bytes(), new.as_bytes()).map_err(|miss| {
         let meant =
-            as_text(content).filter(|_| miss.matches.is_empty()).and_then(|text| meant(text, old, new));
+            as_text(content).filter(|_| miss.matches.is_empty()).and_then(|text| repair(text, old, new));
         if let Some(meant) = meant {
             let mut arguments = input.with("old", meant.old);
             arguments["new"] = meant.new.into();

@@ -1,12 +1,12 @@
-//! The bytes that Fossil's code could lose: changed files, and those that lie where others will come.
+//! Copies of the files that Fossil's code could lose: changed files, and files in places where others will come.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::sync::Mutex;
 
-use crate::checkout::Checkout;
+use crate::checkout::open::Checkout;
 use crate::checkout::status::Status;
 use crate::error::{Error, Result};
 use crate::format::FILE_MAX;
@@ -14,48 +14,48 @@ use crate::name::{Hash, TreePath};
 use crate::repo::store::FileEntry;
 use crate::tree::FileKind;
 
-/// Copies of files, in a file without a name, so that nothing is left of it whatever happens.
-pub(super) struct Safe {
+/// Copies of files, in a file without a name. So nothing is left of it, whatever happens.
+pub(super) struct Backups {
     file: Mutex<File>,
     kept: BTreeMap<TreePath, Kept>,
 }
 
-/// A file that was put in.
+/// A file of which there is a copy.
 pub(super) struct Kept {
     pub entry: FileEntry,
-    /// Whether it was no part of the checkout.
+    /// Whether it was not part of the checkout.
     pub unmanaged: bool,
     start: u64,
     size: u64,
 }
 
-impl Safe {
-    /// One with nothing in it.
+impl Backups {
+    /// Holds no file.
     pub fn empty(checkout: &Checkout) -> Result<Self> {
         let folder = checkout.repository().path().parent().unwrap_or(checkout.root());
         let file = tempfile::tempfile_in(folder).map_err(|e| Error::io("cannot make a temporary file", e))?;
         Ok(Self { file: Mutex::new(file), kept: BTreeMap::new() })
     }
 
-    /// One with each file that differs from the parent check-in, and each that is no part of the checkout and lies where
-    /// a file of one of `versions` is.
+    /// Copies each file that differs from the parent check-in, and each that is not part of the checkout and lies
+    /// where a file of one of `versions` is.
     pub fn of(checkout: &Checkout, status: &Status, versions: &[Hash]) -> Result<Self> {
-        let mut safe = Self::empty(checkout)?;
+        let mut backups = Self::empty(checkout)?;
         for change in &status.changes {
             if let Some(entry) = status.files.get(&change.path) {
-                safe.keep(checkout, &change.path, Some(*entry))?;
+                backups.keep(checkout, &change.path, Some(*entry))?;
             }
         }
         for path in in_the_way(checkout, status, versions)? {
-            safe.keep(checkout, &path, None)?;
+            backups.keep(checkout, &path, None)?;
         }
-        Ok(safe)
+        Ok(backups)
     }
 
     fn keep(&mut self, checkout: &Checkout, path: &TreePath, known: Option<FileEntry>) -> Result<()> {
         let found = checkout.tree().stat(path)?;
         let bytes = checkout.tree().content(&found, FILE_MAX)?;
-        let file = self.file.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let file = self.file.get_mut();
         let io = |e| Error::io(format!("cannot copy `{}`", path.shown()), e);
         let start = file.seek(SeekFrom::End(0)).map_err(io)?;
         file.write_all(&bytes).map_err(io)?;
@@ -67,13 +67,13 @@ impl Safe {
         Ok(())
     }
 
-    /// What is in it, by path.
+    /// The copied files, by path.
     pub fn kept(&self) -> impl Iterator<Item = (&TreePath, &Kept)> {
         self.kept.iter()
     }
 
     fn bytes(&self, kept: &Kept) -> Result<Vec<u8>> {
-        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut file = self.file.lock();
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(kept.start))
             .and_then(|_| Read::by_ref(&mut *file).take(kept.size).read_to_end(&mut bytes))
@@ -81,12 +81,12 @@ impl Safe {
         Ok(bytes)
     }
 
-    /// Writes a kept file to a path of the checkout.
+    /// Writes a copied file to a path of the checkout.
     pub fn restore(&self, checkout: &Checkout, kept: &Kept, path: &TreePath) -> Result<()> {
         write(checkout, path, kept.entry.kind, &self.bytes(kept)?)
     }
 
-    /// Makes the files what they were at `before`, from what is kept and what the repository holds.
+    /// Makes the files what they were at `before`, from the copies and from what the repository holds.
     pub fn put_back(&self, checkout: &Checkout, before: &Status) -> Result<()> {
         let now = checkout.status()?;
         for path in now.files.keys().filter(|path| !before.files.contains_key(*path)) {
@@ -109,7 +109,7 @@ impl Safe {
     }
 }
 
-/// Paths of files that are no part of the checkout and lie where a file of one of `versions` is.
+/// Returns the paths of files that are not part of the checkout and lie where a file of one of `versions` is.
 pub(super) fn in_the_way(
     checkout: &Checkout,
     status: &Status,

@@ -1,12 +1,12 @@
-//! Tests of `engine::change`. Here and not in `tests/`, since only the crate itself has a change's connection;
-//! and not in the engine, since they need a repository.
+//! Tests of `engine::transaction`. They are not in `tests/`, because only the crate itself has a transaction's connection. They
+//! are not in the engine, because they need a repository.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::engine::{Change, change};
+use crate::engine::{Transaction, transaction};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, User};
 use crate::plain_fossil::PlainFossil;
@@ -26,25 +26,25 @@ impl Place {
         Self { _folder: folder, repository }
     }
 
-    fn change<T: Send + 'static>(
+    fn transaction<T: Send + 'static>(
         &self,
-        f: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
+        f: impl FnOnce(&mut Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        change(self.repository.path(), "ann", f)
+        transaction(self.repository.path(), "ann", f)
     }
 
     fn count(&self, sql: &str) -> i64 {
         let sql = sql.to_owned();
-        self.change(move |c| Ok(c.connection().query_row(&sql, [], |r| r.get(0))?)).unwrap()
+        self.transaction(move |c| Ok(c.connection().query_row(&sql, [], |r| r.get(0))?)).unwrap()
     }
 
-    /// Nothing of a failed change is there, and the next one works.
+    /// Nothing of a failed transaction is there, and the next one works.
     #[track_caller]
     fn is_as_before(&self) {
         assert_eq!(self.count("SELECT count(*) FROM blob"), 1);
         assert_eq!(self.count("SELECT count(*) FROM concealed"), 0);
-        self.change(|c| note(c.connection()).map(drop)).unwrap();
-        self.change(|c| Ok(c.connection().execute("DELETE FROM concealed", [])?)).unwrap();
+        self.transaction(|c| note(c.connection()).map(drop)).unwrap();
+        self.transaction(|c| Ok(c.connection().execute("DELETE FROM concealed", [])?)).unwrap();
         self.repository.verify().unwrap();
     }
 }
@@ -67,7 +67,7 @@ fn sql_and_fossils_code_share_one_transaction() {
     let place = Place::new();
     let ((one, first), (two, second)) = (page("hello"), page(&"hello again ".repeat(30)));
     let rid = place
-        .change(move |c| {
+        .transaction(move |c| {
             note(c.connection())?;
             c.put(&one, &first, None)?;
             let rid = c.put(&two, &second, Some(&first))?;
@@ -93,7 +93,7 @@ fn engine_page(place: &Place) -> String {
 #[test]
 fn an_error_rolls_back_and_the_next_change_works() {
     let place = Place::new();
-    let done: Result<()> = place.change(|c| {
+    let done: Result<()> = place.transaction(|c| {
         note(c.connection())?;
         let (page, hash) = page("lost");
         c.put(&page, &hash, None)?;
@@ -107,7 +107,7 @@ fn an_error_rolls_back_and_the_next_change_works() {
 fn a_panic_rolls_back_and_goes_on_in_the_caller() {
     let place = Place::new();
     let done = catch_unwind(AssertUnwindSafe(|| {
-        place.change(|c| -> Result<()> {
+        place.transaction(|c| -> Result<()> {
             let mut statement = c.connection().prepare_cached("SELECT rid FROM blob")?;
             let mut rows = statement.query([])?;
             rows.next()?;
@@ -122,7 +122,7 @@ fn a_panic_rolls_back_and_goes_on_in_the_caller() {
 #[test]
 fn a_swallowed_refusal_of_fossils_parser_still_stores_nothing() {
     let place = Place::new();
-    let done = place.change(|c| {
+    let done = place.transaction(|c| {
         let (mut page, _) = page("broken");
         page.truncate(page.len() - 2);
         assert_eq!(c.put(&page, &"1".repeat(64), None).unwrap_err().kind(), Kind::Invalid);
@@ -137,7 +137,7 @@ fn a_swallowed_refusal_of_fossils_parser_still_stores_nothing() {
 #[test]
 fn fossil_leaving_within_a_change_rolls_back_and_never_commits_later_sql() {
     let place = Place::new();
-    let done = place.change(|c| {
+    let done = place.transaction(|c| {
         note(c.connection())?;
         let trigger = "CREATE TEMP TRIGGER no BEFORE INSERT ON event BEGIN SELECT raise(fail,'no room'); END";
         c.connection().execute_batch(trigger)?;
@@ -145,7 +145,7 @@ fn fossil_leaving_within_a_change_rolls_back_and_never_commits_later_sql() {
         let (page, hash) = page("lost");
         let left = c.put(&page, &hash, None).unwrap_err();
         assert!(left.to_string().contains("no room"), "{left}");
-        // Fossil has rolled back as it left, and the handle is still there: what follows is not kept.
+        // Fossil has rolled back as it left, and the handle is still there. What follows is not kept.
         assert!(c.connection().is_autocommit());
         assert!(note(c.connection()).is_err());
         assert!(c.crosslink(&[(1, b"")]).is_err());
@@ -158,7 +158,7 @@ fn fossil_leaving_within_a_change_rolls_back_and_never_commits_later_sql() {
 #[test]
 fn a_commit_by_sql_is_refused() {
     let place = Place::new();
-    let done = place.change(|c| {
+    let done = place.transaction(|c| {
         note(c.connection())?;
         assert!(c.connection().execute_batch("COMMIT").is_err());
         Ok(())
@@ -171,7 +171,7 @@ fn a_commit_by_sql_is_refused() {
 fn statements_that_would_run_fossils_code_are_refused() {
     let place = Place::new();
     place
-        .change(|c| {
+        .transaction(|c| {
             for sql in [
                 "SELECT content(1)",
                 "SELECT symbolic_name_to_rid('trunk')",
@@ -192,7 +192,7 @@ fn statements_that_would_run_fossils_code_are_refused() {
 fn users_and_settings_are_written_only_where_that_is_asked_for() {
     let place = Place::new();
     place
-        .change(|c| {
+        .transaction(|c| {
             let user = "INSERT INTO user(login,pw,cap,info) VALUES('bob','','i','')";
             let setting = "REPLACE INTO config(name,value,mtime) VALUES('project-name','Ours',1)";
             assert!(c.connection().execute(user, []).is_err());
@@ -217,7 +217,7 @@ fn content_that_sql_stores_is_linked_in_by_fossil() {
     let place = Place::new();
     let (text, hash) = page("stored by hand");
     place
-        .change(move |c| {
+        .transaction(move |c| {
             let receipt = c.receipt()?;
             let packed = crate::format::packed::pack(&text)?;
             let sql = "INSERT INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)";
@@ -234,9 +234,9 @@ fn content_that_sql_stores_is_linked_in_by_fossil() {
 #[test]
 fn an_unknown_user_and_a_missing_repository_are_told() {
     let place = Place::new();
-    let unknown = change(place.repository.path(), "zed", |_| Ok(()));
+    let unknown = transaction(place.repository.path(), "zed", |_| Ok(()));
     assert_eq!(unknown.unwrap_err().kind(), Kind::NotFound);
-    let missing = change(Path::new("/nosuch/r.fossil"), "ann", |_| Ok(()));
+    let missing = transaction(Path::new("/nosuch/r.fossil"), "ann", |_| Ok(()));
     assert_eq!(missing.unwrap_err().kind(), Kind::NotFound);
     place.is_as_before();
 }
@@ -245,7 +245,7 @@ fn an_unknown_user_and_a_missing_repository_are_told() {
 fn plain_fossil_reads_what_a_change_wrote() {
     let place = Place::new();
     let (text, hash) = page("for everyone");
-    place.change(move |c| c.put(&text, &hash, None)).unwrap();
+    place.transaction(move |c| c.put(&text, &hash, None)).unwrap();
     let fossil = PlainFossil::new();
     let path = place.repository.path().to_str().unwrap().to_owned();
     assert_eq!(fossil.run(["wiki", "export", "Notes", "-R", &path]).trim(), "for everyone");

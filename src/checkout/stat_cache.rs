@@ -1,7 +1,7 @@
-//! What was seen of the files on disk: their hashes, by what must be the same for a file to be the same.
+//! The hashes of files on disk, kept under what must be the same for a file to be the same.
 //!
-//! Files that are as the parent check-in has them are known by number, so that a look at a large tree does
-//! nothing for each of them but ask the disk.
+//! A file that is as the parent check-in has it is known by a number. So a look at a large tree only asks the disk for
+//! each such file, and does nothing else.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use rusqlite::{Connection, params};
 
 use crate::error::Result;
 use crate::name::{Hash, TreePath};
-use crate::repo::store::Files;
+use crate::repo::store::{Files, has_table};
 use crate::tree::{Entry, FileKind, Known, Stamp};
 
-/// A file whose times are less than this before its reading may have been written again unseen.
+/// A file that is younger than this when it is read may be written again without any sign of it.
 const CLOCK_STEP_NS: i64 = 50_000_000;
 
-/// Hashes of files by what the disk said of them when they were read.
+/// Hashes of files, kept under what the disk said of the files when they were read.
 #[derive(Debug, Default)]
 pub(crate) struct StatCache {
     loaded: bool,
     seen: HashMap<TreePath, Seen>,
-    /// The files that `same_as` speaks of.
+    /// The files that `same_as` compares with.
     compared: Option<Arc<Files>>,
     /// The number for the next file.
     next: usize,
-    /// Which of them are not written down yet.
+    /// Which of them are not stored yet.
     unwritten: BTreeSet<TreePath>,
 }
 
@@ -35,7 +35,7 @@ struct Seen {
     stamp: Stamp,
     hash: Hash,
     number: usize,
-    /// What the compared files have at this path, where that has the same content.
+    /// What the compared files have at this path, if that has the same content.
     same_as: Option<FileKind>,
 }
 
@@ -47,14 +47,13 @@ impl Known for StatCache {
 }
 
 impl StatCache {
-    /// Reads what an earlier process has kept.
+    /// Reads what an earlier process has stored.
     pub fn load(&mut self, db: &Connection) -> Result<()> {
         if self.loaded {
             return Ok(());
         }
         self.loaded = true;
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE name='ocx_stat'";
-        if db.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0 {
+        if !has_table(db, "ocx_stat")? {
             return Ok(());
         }
         let mut query =
@@ -77,7 +76,7 @@ impl StatCache {
         Ok(())
     }
 
-    /// Lets a file that is as `files` has it be known by its number.
+    /// Makes each file that is as `files` has it known by its number.
     pub fn compare_with(&mut self, files: &Arc<Files>) {
         if self.compared.as_ref().is_some_and(|compared| Arc::ptr_eq(compared, files)) {
             return;
@@ -88,8 +87,8 @@ impl StatCache {
         self.compared = Some(Arc::clone(files));
     }
 
-    /// As [`compare_with`](Self::compare_with), where `files` differs only at `changed` from the files compared with
-    /// before, which were `before`.
+    /// As [`compare_with`](Self::compare_with), if the files compared with so far were `before`, and `files` differs
+    /// from them only at `changed`.
     pub fn go_on_to<'a>(
         &mut self,
         files: &Arc<Files>,
@@ -107,7 +106,7 @@ impl StatCache {
         self.compared = Some(Arc::clone(files));
     }
 
-    /// The files of `before` that are neither among those `known` by number nor among those `looked` at.
+    /// Returns the files of `before` that are neither among the numbers `known` nor among the files `looked` at.
     pub fn gone(&self, before: &Files, known: &[usize], looked: &Files) -> Vec<TreePath> {
         let mut there = vec![false; self.next];
         let mut count = looked.keys().filter(|path| before.contains_key(*path)).count();
@@ -121,13 +120,13 @@ impl StatCache {
         before.keys().filter(|path| !looked.contains_key(*path) && !is_known(*path)).cloned().collect()
     }
 
-    /// The hash of a file that is as it was when it was read.
+    /// Returns the hash of a file that is unchanged since it was read.
     pub fn hash(&self, entry: &Entry) -> Option<Hash> {
         let seen = self.seen.get(&entry.path)?;
         (seen.stamp == entry.stamp).then_some(seen.hash)
     }
 
-    /// Keeps the hashes of files that cannot have changed unseen since they were read, after `started_ns`.
+    /// Keeps the hashes of files that were read after `started_ns` and cannot have changed unseen since.
     pub fn keep(&mut self, fresh: &[(&Entry, Hash)], started_ns: i64, before: &Files) {
         let settled = |e: &Entry| e.stamp.mtime_ns.max(e.stamp.ctime_ns) + CLOCK_STEP_NS < started_ns;
         for (entry, hash) in fresh.iter().filter(|(entry, _)| settled(entry)) {
@@ -142,7 +141,7 @@ impl StatCache {
         self.seen.insert(path, Seen { stamp, hash, number, same_as });
     }
 
-    /// Writes down what is not written yet.
+    /// Stores what is not stored yet.
     pub fn write(&mut self, db: &Connection) -> Result<()> {
         if self.unwritten.is_empty() {
             return Ok(());
@@ -172,7 +171,8 @@ impl StatCache {
     }
 }
 
-/// What `files` has at `path`, where that has the content `hash`; a link is looked at each time.
+/// What `files` has at `path`, if that has the content `hash`. A link is never known by number: it is looked at each
+/// time.
 fn same_as(files: &Files, path: &TreePath, hash: &Hash) -> Option<FileKind> {
     let file = files.get(path).filter(|file| file.hash == *hash)?;
     (file.kind != FileKind::Symlink).then_some(file.kind)

@@ -1,16 +1,18 @@
-//! The replacement that was probably meant where a passage stands nowhere: offered whole, and never made unasked.
+//! The replacement that was probably meant if a passage stands nowhere. It is offered whole and never made unasked.
 //!
-//! It is given only where one place of the text is the passage but for what people and models do not see (line ends,
-//! typographic marks, composed letters, white space, case) or what programs put around text (line numbers, escapes,
-//! fences, the signs of a diff), and where the new text can be put right in the same way.
+//! It is offered only if exactly one place of the text is the passage except for small differences, and if the new
+//! text can be put right in the same way. The differences are those that people and models do not see (line ends,
+//! typographic marks, composed letters, white space, case) and those that programs make (line numbers, escapes,
+//! fences, the signs of a diff).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use unicode_normalization::char::decompose_canonical;
 
+use super::lines::{LineEnds, lines};
 use super::nearest::{plain_mark, without_number};
-use super::{LineEnds, lines, replace_once};
+use super::replace::replace_once;
 
 /// The largest text, and the longest passage, for which this is looked for, in bytes.
 const CONTENT_MAX: usize = 2 << 20;
@@ -18,7 +20,7 @@ const PASSAGE_MAX: usize = 16 << 10;
 
 /// A replacement that can be made as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Meant {
+pub struct Repair {
     /// The passage, exactly as it stands in the text.
     pub old: String,
     /// What is to stand there instead.
@@ -28,13 +30,13 @@ pub struct Meant {
 /// Finds what `old` and `new` were probably meant to be in `content`, in which `old` stands nowhere.
 ///
 /// ```
-/// use ocx::text::meant;
-/// let found = meant("say(\"a\");\n", "say(\u{201c}a\u{201d});", "say(\u{201c}b\u{201d});").unwrap();
+/// use ocx::text::repair;
+/// let found = repair("say(\"a\");\n", "say(\u{201c}a\u{201d});", "say(\u{201c}b\u{201d});").unwrap();
 /// assert_eq!((&found.old[..], &found.new[..]), ("say(\"a\");", "say(\"b\");"));
-/// assert_eq!(meant("x = 1\n", "y = 1", "y = 2"), None);
+/// assert_eq!(repair("x = 1\n", "y = 1", "y = 2"), None);
 /// ```
 #[must_use]
-pub fn meant(content: &str, old: &str, new: &str) -> Option<Meant> {
+pub fn repair(content: &str, old: &str, new: &str) -> Option<Repair> {
     if content.len() > CONTENT_MAX || old.len() > PASSAGE_MAX || new.len() > PASSAGE_MAX {
         return None;
     }
@@ -44,7 +46,7 @@ pub fn meant(content: &str, old: &str, new: &str) -> Option<Meant> {
     });
     rewritten.find_map(|(old, new)| {
         let found =
-            if replaces(content, &old, &new) { Meant { old, new } } else { alike(content, &old, &new)? };
+            if replaces(content, &old, &new) { Repair { old, new } } else { alike(content, &old, &new)? };
         (found.old != found.new && replaces(content, &found.old, &found.new)).then_some(found)
     })
 }
@@ -53,10 +55,11 @@ fn replaces(content: &str, old: &str, new: &str) -> bool {
     !old.is_empty() && replace_once(content.as_bytes(), old.as_bytes(), new.as_bytes()).is_ok()
 }
 
-/// One way of reading a text without what a program put around it; nothing where it is not written so.
+/// One way of reading a text without what a program put around it. Returns nothing if the text is not written in that
+/// way.
 type Way = fn(&str) -> Option<String>;
 
-/// The ways of reading `old`, and `new` where it is written so too.
+/// The ways of reading `old`, each with the way of reading `new` if that is written so too.
 const WAYS: [(Way, Way); 7] = [
     (numbered, numbered),
     (escaped, escaped),
@@ -123,8 +126,8 @@ fn replaced(text: &str, pairs: &[(&str, &str)]) -> Option<String> {
     (plain != text).then_some(plain)
 }
 
-/// The one place that is `old` when both are folded, with `new` put right in the same way.
-fn alike(content: &str, old: &str, new: &str) -> Option<Meant> {
+/// Finds the one place that is `old` when both are folded, and puts `new` right in the same way.
+fn alike(content: &str, old: &str, new: &str) -> Option<Repair> {
     [false, true].into_iter().find_map(|any_case| {
         let (theirs, ours) = (Folded::of(content, any_case), Folded::of(old, any_case));
         let at = theirs.the_one_place(&ours)?;
@@ -133,11 +136,11 @@ fn alike(content: &str, old: &str, new: &str) -> Option<Meant> {
         let marks = marks(content, &theirs, &at, old, &ours);
         let new = with_marks(new, &marks);
         let new = with_line_ends(indented(&new, old, found)?, old, found, content);
-        Some(Meant { old: found.to_owned(), new })
+        Some(Repair { old: found.to_owned(), new })
     })
 }
 
-/// A text folded: what is not seen is gone, and each character left knows where it came from.
+/// A folded text. What is not seen is gone, and each character left knows where it came from.
 struct Folded {
     chars: Vec<char>,
     spans: Vec<Range<usize>>,
@@ -181,7 +184,7 @@ impl Folded {
         self.spans.push(span);
     }
 
-    /// Where the characters of `other` stand, if that is in one place only.
+    /// Returns where the characters of `other` stand, if that is in one place only.
     fn the_one_place(&self, other: &Self) -> Option<Range<usize>> {
         if other.chars.iter().all(|&c| c == '\n') {
             return None;
@@ -191,13 +194,13 @@ impl Folded {
         places.next().is_none().then(|| at..at + other.chars.len())
     }
 
-    /// The bytes from which these characters came.
+    /// Returns the bytes from which these characters came.
     fn bytes(&self, at: &Range<usize>) -> Range<usize> {
         self.spans[at.start].start..self.spans[at.end - 1].end
     }
 }
 
-/// The place with the white space before it, where `old` begins with some too.
+/// Adds the white space before a place to it, if `old` begins with white space too.
 fn whole_indent(content: &str, place: Range<usize>, old: &str) -> Range<usize> {
     let before = &content[..place.start];
     let indent = before.len() - before.trim_end_matches([' ', '\t']).len();
@@ -210,7 +213,7 @@ fn whole_indent(content: &str, place: Range<usize>, old: &str) -> Range<usize> {
     }
 }
 
-/// What stands in the text for each typographic mark that `old` has and the text has not.
+/// Returns, for each typographic mark that `old` has and the text has not, the character that the text has there.
 fn marks(
     content: &str,
     theirs: &Folded,
@@ -230,7 +233,7 @@ fn with_marks(new: &str, marks: &BTreeMap<char, char>) -> String {
     new.chars().map(|c| marks.get(&c).copied().unwrap_or(c)).collect()
 }
 
-/// `new` indented as the text is where `old` is indented otherwise; nothing where that cannot be told.
+/// Indents `new` as the text is indented, if `old` is indented otherwise. Returns nothing if that cannot be known.
 fn indented(new: &str, old: &str, found: &str) -> Option<String> {
     let pairs: Vec<(&str, &str)> = old
         .lines()
@@ -252,7 +255,7 @@ fn indented(new: &str, old: &str, found: &str) -> Option<String> {
     new.split_inclusive('\n').map(line).collect()
 }
 
-/// The indent that stands for `ours`: that of a line of the passage, or counted in the same units.
+/// Returns the indent that stands for `ours`: that of a line of the passage, or one counted in the same units.
 fn reindented(ours: &str, pairs: &[(&str, &str)]) -> Option<String> {
     let mut known = pairs.iter().filter(|(o, _)| *o == ours).map(|(_, theirs)| *theirs);
     if let Some(theirs) = known.next() {
@@ -283,7 +286,7 @@ fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// `new` has the line ends of the lines that it replaces.
+/// Gives `new` the line ends of the lines that it replaces.
 fn with_line_ends(new: String, old: &str, found: &str, content: &str) -> String {
     let crlf = |text: &str| LineEnds::of(text.as_bytes()) == LineEnds::CrLf;
     if crlf(found) && !crlf(content) && !new.contains('\r') {
@@ -301,7 +304,7 @@ mod tests {
 
     #[track_caller]
     fn becomes(content: &str, old: &str, new: &str) -> String {
-        let found = meant(content, old, new).expect("it can be told what was meant");
+        let found = repair(content, old, new).expect("it can be told what was meant");
         let done =
             replace_once(content.as_bytes(), found.old.as_bytes(), found.new.as_bytes()).expect("it fits");
         String::from_utf8(done.content).expect("text")
@@ -365,15 +368,15 @@ mod tests {
 
     #[test]
     fn nothing_is_offered_where_it_cannot_be_told() {
-        assert_eq!(meant("x  = 1\nx\t= 1\n", "x = 1\n", "x = 2\n"), None, "two places");
-        assert_eq!(meant("one\n", "two", "three"), None);
+        assert_eq!(repair("x  = 1\nx\t= 1\n", "x = 1\n", "x = 2\n"), None, "two places");
+        assert_eq!(repair("one\n", "two", "three"), None);
         assert_eq!(
-            meant("\tx\n\ty\n", "  x\n    y\n", "  x\n   q\n"),
+            repair("\tx\n\ty\n", "  x\n    y\n", "  x\n   q\n"),
             None,
             "an indent that stands for nothing"
         );
-        assert_eq!(meant("a\n", "\n\n", "b"), None);
-        assert_eq!(meant("x  = 1\n", "x = 1", "x  = 1"), None, "nothing would change");
+        assert_eq!(repair("a\n", "\n\n", "b"), None);
+        assert_eq!(repair("x  = 1\n", "x = 1", "x  = 1"), None, "nothing would change");
     }
 
     proptest::proptest! {
@@ -383,7 +386,7 @@ mod tests {
             old in "[ \tabAB\u{2019}'\r\n0-9:\\\\n]{0,20}",
             new in "[ \tabc\u{2019}'\n]{0,20}",
         ) {
-            if let Some(found) = meant(&content, &old, &new) {
+            if let Some(found) = repair(&content, &old, &new) {
                 proptest::prop_assert!(replaces(&content, &found.old, &found.new));
                 proptest::prop_assert!(found.old != found.new);
             }
