@@ -1,13 +1,12 @@
 //! A new bundle file: its tables, and how it comes to stand at its path.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rusqlite::Connection;
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Kind, Result};
+use crate::tree::{new_beside, persist_new};
 
 /// The columns of the two tables, in order.
 pub(super) const COLUMNS: [(&str, &[&str]); 2] =
@@ -35,20 +34,16 @@ pub(super) fn new_file(path: &Path) -> Result<NamedTempFile> {
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
     }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new();
-    file.prefix(".ocx-bundle").permissions(Permissions::from_mode(0o666));
-    file.tempfile_in(folder).map_err(|e| cannot_write(path, e))
+    new_beside(path, 0o666).map_err(|e| cannot_write(path, e))
 }
 
 /// Gives the file its name once it is on the disk. Returns its size in bytes.
 pub(super) fn finish(file: NamedTempFile, path: &Path) -> Result<u64> {
-    file.as_file().sync_all().map_err(|e| cannot_write(path, e))?;
     let size = file.as_file().metadata().map_err(|e| cannot_write(path, e))?.len();
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(size),
-        Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(path)),
-        Err(e) => Err(cannot_write(path, e.error)),
+    match persist_new(file, path) {
+        Ok(()) => Ok(size),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(path)),
+        Err(e) => Err(cannot_write(path, e)),
     }
 }
 

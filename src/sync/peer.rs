@@ -10,7 +10,7 @@ use super::remote::Remote;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::format::sync_message::{Reply, UnversionedEntry};
-use crate::name::{Hash, Password, User};
+use crate::name::{Hash, Password, User, time};
 use crate::repo::Repository;
 
 /// The client's version. Without it, servers take a client for one that knows no SHA3 hashes.
@@ -168,13 +168,11 @@ fn login_card(user: &User, password: &Password, project: &str, body: &[u8]) -> S
     let nonce = sha1(body);
     let secret = password.reveal();
     let is_hash = secret.len() == 40 && secret.bytes().all(|b| b.is_ascii_hexdigit());
-    let secret =
-        if is_hash { secret.to_owned() } else { sha1(format!("{project}/{user}/{secret}").as_bytes()) };
+    let secret = if is_hash { secret.to_owned() } else { password.secret(project, user) };
     format!("login {user} {nonce} {}", sha1(format!("{nonce}{secret}").as_bytes()))
 }
 
 /// A text that no other request has, so that its nonce is new.
 fn once() -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    format!("{}-{}", std::process::id(), now.as_nanos())
+    format!("{}-{}", std::process::id(), time::since_epoch().as_nanos())
 }
