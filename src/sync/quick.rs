@@ -45,7 +45,7 @@ pub(super) fn push(
             }
             log.note_reply(&reply);
         }
-        Err(e) => log.note(&e),
+        Err(e) => log.note(e),
     }
     Ok(Some(log))
 }
