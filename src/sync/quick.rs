@@ -41,7 +41,7 @@ pub(super) fn push(repository: &Repository, peer: &Peer<'_>, unsent: &[(i64, Has
             }
             log.note_reply(&reply);
         }
-        Err(e) => log.note(&e),
+        Err(e) => log.note(e),
     }
     Ok(Some(log))
 }

@@ -148,6 +148,6 @@ fn held(call: &Call<'_>, text: &str) -> Result<Hash> {
             Err(Error::new(Kind::NotFound, format!("field `have`: check-in `{hash}` is private"))
                 .with_hint(hint))
         }
-        Err(e) => Err(Error::new(e.kind(), format!("field `have`: {e}")).with_hint(hint)),
+        Err(e) => Err(Error::new(e.kind(), format!("field `have`: {e}")).with_hint(hint).caused_by(e)),
     }
 }
