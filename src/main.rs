@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use ocx::error::{Error, Result};
 use ocx::face::cli::{self, Ended, Listen, Other, Terminal};
 use ocx::face::{demo, mcp};
-use ocx::process::leash;
+use ocx::process::Supervisor;
 use ocx::sync::{Connection, Reach};
 use ocx::tool::Session;
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,8 +20,8 @@ use tokio::signal::unix::{SignalKind, signal};
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     // These two want a process without threads, so they come before everything else.
-    if args.first().is_some_and(|first| first == leash::ARGUMENT) {
-        return leash::main(args.into_iter().skip(1));
+    if args.first().is_some_and(|first| first == Supervisor::ARGUMENT) {
+        return Supervisor::main(args.into_iter().skip(1));
     }
     if let Some((folder, words)) = cli::verbatim(&args, "fossil") {
         return fossil(folder, &words);
