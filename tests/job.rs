@@ -3,72 +3,55 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    process::Command,
     sync::Arc,
     thread::sleep,
     time::{Duration, Instant},
 };
 
 use ocx::cancel::Cancel;
+use ocx::checkout::{Checkout, How};
 use ocx::error::{Kind, Result};
-use ocx::name::{Hash, TreePath};
-use ocx::process::{Leash, Outcome};
-use ocx::testing::{Ask, Declared, Ground, How, Jobs, Progress, Snapshot, TestReport, Which, evidence, log};
-use rusqlite::Connection;
+use ocx::process::Supervisor;
+use ocx::testing::{Declared, Jobs, Outcome, Progress, TestReport, Waiter, Which, evidence, log};
 
-/// A folder with files in `tree/` and the state beside it.
-struct Folder {
-    base: PathBuf,
-    root: PathBuf,
-}
+const OCX: &str = env!("CARGO_BIN_EXE_ocx");
 
-impl Ground for Folder {
-    fn root(&self) -> &Path {
-        &self.root
-    }
-
-    fn snapshot(&self) -> Result<Snapshot> {
-        let mut files = BTreeMap::new();
-        for entry in fs::read_dir(&self.root).unwrap().flatten() {
-            let path = TreePath::parse(entry.file_name().to_str().unwrap())?;
-            files.insert(path, (Hash::of(&fs::read(entry.path()).unwrap()), '-'));
-        }
-        Ok(Snapshot { tree: Hash::of(format!("{files:?}").as_bytes()), files })
-    }
-
-    fn state<T>(&self, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        act(&Connection::open(self.base.join("state"))?)
-    }
-}
-
+/// A checkout in `tree/` of an empty repository, and room beside it where no status looks.
 struct Bench {
-    _folder: tempfile::TempDir,
-    ground: Arc<Folder>,
-    jobs: Jobs<Folder>,
+    folder: tempfile::TempDir,
+    checkout: Arc<Checkout>,
+    jobs: Jobs,
 }
 
 impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("tree")).unwrap();
+        for args in [
+            ["init", "r.fossil", "--user", "alice"].as_slice(),
+            &["open", "r.fossil", "tree", "--user", "alice"],
+        ] {
+            let ocx = Command::new(OCX).args(args).current_dir(folder.path()).output().unwrap();
+            assert!(ocx.status.success(), "{ocx:?}");
+        }
         fs::write(folder.path().join("tree/base.txt"), "one\n").unwrap();
-        let ground = ground(folder.path());
-        Self { jobs: jobs(&ground), ground, _folder: folder }
+        let checkout = checkout(folder.path());
+        Self { jobs: jobs(&checkout), checkout, folder }
     }
 
     fn write(&self, name: &str, content: &str) {
-        fs::write(self.ground.root.join(name), content).unwrap();
+        fs::write(self.checkout.root().join(name), content).unwrap();
     }
 
-    /// Writes a file beside the tree, where no snapshot sees it.
+    /// Where a file beside the tree is.
     fn aside(&self, name: &str) -> PathBuf {
-        self.ground.base.join(name)
+        self.folder.path().join(name)
     }
 
-    fn ask(&self, declared: &Declared, wait: Duration) -> Result<TestReport> {
-        ask(&self.jobs, declared, wait, &Cancel::new())
+    fn ask(&self, declared: &Declared, limit: Duration) -> Result<TestReport> {
+        ask(&self.jobs, declared, limit, &Cancel::new())
     }
 
     fn run(&self, command: &str) -> TestReport {
@@ -76,21 +59,21 @@ impl Bench {
     }
 
     fn passes(&self, declared: &Declared) -> bool {
-        let tree = self.ground.snapshot().unwrap().tree;
-        self.ground.state(|state| evidence::missing(state, &tree, declared).map(|m| m.is_empty())).unwrap()
+        let tree = self.checkout.status().unwrap().tree_hash();
+        self.checkout.state(|state| evidence::missing(state, &tree, declared).map(|m| m.is_empty())).unwrap()
     }
 }
 
-fn ground(base: &Path) -> Arc<Folder> {
-    Arc::new(Folder { base: base.into(), root: base.join("tree") })
+fn checkout(base: &Path) -> Arc<Checkout> {
+    Arc::new(Checkout::at(&base.join("tree")).unwrap())
 }
 
-fn jobs(ground: &Arc<Folder>) -> Jobs<Folder> {
-    Jobs::new(Arc::clone(ground), Leash::at(env!("CARGO_BIN_EXE_ocx")))
+fn jobs(checkout: &Arc<Checkout>) -> Jobs {
+    Jobs::new(Arc::clone(checkout), Supervisor::at(OCX))
 }
 
-fn ask(jobs: &Jobs<Folder>, declared: &Declared, wait: Duration, cancel: &Cancel) -> Result<TestReport> {
-    jobs.test(declared, &Which::All, &mut Ask { wait, cancel, progress: &mut |_| () })
+fn ask(jobs: &Jobs, declared: &Declared, limit: Duration, cancel: &Cancel) -> Result<TestReport> {
+    jobs.test(declared, &Which::All, &mut Waiter { limit, cancel, progress: &mut |_| () })
 }
 
 fn declared(tests: &[(&str, &str)]) -> Declared {
@@ -117,9 +100,9 @@ fn a_pass_is_evidence_for_the_tree_it_ran_on() {
     assert!(!bench.passes(&unit("echo fine")));
     let report = bench.run("echo fine");
     assert!(report.passed());
-    assert_eq!(report.results[0].tree, bench.ground.snapshot().unwrap().tree);
+    assert_eq!(report.results[0].tree, bench.checkout.status().unwrap().tree_hash());
     assert!(bench.passes(&unit("echo fine")));
-    let part = bench.ground.state(|state| log::read(state, "unit", 1, 10)).unwrap();
+    let part = bench.checkout.state(|state| log::read(state, "unit", 1, 10)).unwrap();
     assert_eq!(part.lines, [(1, "fine".into())]);
 }
 
@@ -135,7 +118,7 @@ fn c04_a_touch_does_not_undo_a_pass() {
 fn g02_a_test_that_writes_a_file_gives_no_pass_and_names_it() {
     let bench = Bench::new();
     let report = bench.run("echo x >> base.txt; echo y > new.txt");
-    assert_eq!(report.results[0].ended.outcome, Outcome::Passed);
+    assert_eq!(report.results[0].outcome, Outcome::Passed);
     assert!(!report.passed());
     let changes: Vec<_> = report.results[0].changes.iter().map(|c| (c.path.as_str(), c.how)).collect();
     assert_eq!(changes, [("base.txt", How::Edited), ("new.txt", How::Added)]);
@@ -173,8 +156,8 @@ fn all_tests_run_though_one_fails() {
     let bench = Bench::new();
     let two = declared(&[("bad", "exit 7"), ("good", "true")]);
     let report = bench.ask(&two, Duration::from_secs(20)).unwrap();
-    assert_eq!(report.results[0].ended.outcome, Outcome::Failed { exit: 7 });
-    assert_eq!(report.results[1].ended.outcome, Outcome::Passed);
+    assert_eq!(report.results[0].outcome, Outcome::Failed { exit: 7 });
+    assert_eq!(report.results[1].outcome, Outcome::Passed);
     assert!(report.finished && !report.passed() && !bench.passes(&two));
     let none = bench.ask(&Declared::default(), Duration::from_secs(20)).unwrap();
     assert!(none.finished && none.results.is_empty());
@@ -220,8 +203,8 @@ fn progress_is_told_while_a_call_waits() {
     let mut seen: Vec<Progress> = Vec::new();
     let cancel = Cancel::new();
     let mut progress = |now: &Progress| seen.push(now.clone());
-    let mut ask = Ask { wait: Duration::from_secs(20), cancel: &cancel, progress: &mut progress };
-    bench.jobs.test(&unit("echo a; echo b; sleep 2.3"), &Which::Named("unit".into()), &mut ask).unwrap();
+    let mut waiter = Waiter { limit: Duration::from_secs(20), cancel: &cancel, progress: &mut progress };
+    bench.jobs.test(&unit("echo a; echo b; sleep 2.3"), &Which::Named("unit".into()), &mut waiter).unwrap();
     assert_eq!(seen.len(), 2);
     assert_eq!((&*seen[1].test, seen[1].lines, seen[1].tail.len()), ("unit", 2, 2));
 }
@@ -229,8 +212,8 @@ fn progress_is_told_while_a_call_waits() {
 #[test]
 fn a_test_that_is_not_declared_is_refused() {
     let bench = Bench::new();
-    let mut ask = Ask { wait: Duration::ZERO, cancel: &Cancel::new(), progress: &mut |_| () };
-    let e = bench.jobs.test(&unit("true"), &Which::Named("lint".into()), &mut ask);
+    let mut waiter = Waiter { limit: Duration::ZERO, cancel: &Cancel::new(), progress: &mut |_| () };
+    let e = bench.jobs.test(&unit("true"), &Which::Named("lint".into()), &mut waiter);
     assert_eq!(e.unwrap_err().kind(), Kind::NotFound);
 }
 
@@ -242,7 +225,7 @@ fn m07_cancelling_the_call_ends_the_tests() {
     let start = Instant::now();
     let report = thread_scope(&bench, &two, &cancel);
     assert_eq!(report.results.len(), 1);
-    assert_eq!(report.results[0].ended.outcome, Outcome::Cancelled);
+    assert_eq!(report.results[0].outcome, Outcome::Cancelled);
     assert_eq!(report.not_run, ["next"]);
     assert!(report.finished && start.elapsed() < Duration::from_secs(5));
     assert!(bench.run("true").passed(), "the next call is answered");
@@ -263,8 +246,8 @@ fn m09_a_long_test_does_not_block_who_asks_about_it() {
     assert!(!bench.ask(&unit("sleep 60"), Duration::from_millis(200)).unwrap().finished);
     let start = Instant::now();
     assert!(bench.jobs.running().is_some());
-    bench.ground.snapshot().unwrap();
-    let seen = bench.ground.state(log::running).unwrap().unwrap();
+    bench.checkout.status().unwrap();
+    let seen = bench.checkout.state(log::running).unwrap().unwrap();
     assert_eq!(seen.pid, std::process::id().cast_signed());
     assert!(start.elapsed() < Duration::from_secs(1));
     bench.jobs.stop();
@@ -274,7 +257,7 @@ fn m09_a_long_test_does_not_block_who_asks_about_it() {
 #[test]
 fn two_owners_of_one_checkout_do_not_test_at_once() {
     let bench = Bench::new();
-    let other = jobs(&bench.ground);
+    let other = jobs(&bench.checkout);
     bench.ask(&unit("sleep 60"), Duration::from_millis(300)).unwrap();
     let e = ask(&other, &unit("true"), Duration::from_secs(5), &Cancel::new()).unwrap_err();
     assert_eq!(e.kind(), Kind::Busy);
@@ -290,7 +273,7 @@ fn two_owners_of_one_checkout_do_not_test_at_once() {
 fn r10_a_run_of_a_killed_process_is_lost_and_leaves_no_lock() {
     const CALLER: &str = "OCX_TEST_IS_CALLER";
     if let Some(base) = std::env::var_os(CALLER) {
-        let jobs = jobs(&ground(Path::new(&base)));
+        let jobs = jobs(&checkout(Path::new(&base)));
         let _never =
             ask(&jobs, &unit("setsid sleep 600 & sleep 600"), Duration::from_mins(1), &Cancel::new());
         return;
@@ -298,14 +281,14 @@ fn r10_a_run_of_a_killed_process_is_lost_and_leaves_no_lock() {
     let bench = Bench::new();
     let mut caller = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "r10_a_run_of_a_killed_process_is_lost_and_leaves_no_lock"])
-        .env(CALLER, &bench.ground.base)
+        .env(CALLER, bench.folder.path())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    until(|| bench.ground.state(log::running).is_ok_and(|run| run.is_some()));
+    until(|| bench.checkout.state(log::running).is_ok_and(|run| run.is_some()));
     caller.kill().unwrap();
     caller.wait().unwrap();
-    let seen = bench.ground.state(log::latest).unwrap();
+    let seen = bench.checkout.state(log::latest).unwrap();
     assert!(matches!(seen[0].outcome, Some(Outcome::Lost { .. })), "{seen:?}");
     assert!(!bench.passes(&unit("setsid sleep 600 & sleep 600")));
     assert!(bench.run("true").passed());
@@ -315,16 +298,16 @@ fn r10_a_run_of_a_killed_process_is_lost_and_leaves_no_lock() {
 fn r08_a_test_that_kills_its_parent_leaves_no_lock() {
     let bench = Bench::new();
     let report = bench.run("kill -9 $PPID; sleep 60");
-    assert!(matches!(report.results[0].ended.outcome, Outcome::Lost { .. }));
+    assert!(matches!(report.results[0].outcome, Outcome::Lost { .. }));
     assert!(bench.run("true").passed());
 }
 
 #[test]
-fn a_leash_that_cannot_start_leaves_no_run_behind() {
+fn a_supervisor_that_cannot_start_leaves_no_run_behind() {
     let bench = Bench::new();
-    let broken = Jobs::new(Arc::clone(&bench.ground), Leash::at("/nowhere/ocx"));
+    let broken = Jobs::new(Arc::clone(&bench.checkout), Supervisor::at("/nowhere/ocx"));
     let e = ask(&broken, &unit("true"), Duration::from_secs(5), &Cancel::new()).unwrap_err();
     assert_eq!(e.kind(), Kind::NotFound);
-    assert_eq!(bench.ground.state(log::running).unwrap(), None);
+    assert_eq!(bench.checkout.state(log::running).unwrap(), None);
     assert!(bench.run("true").passed());
 }

@@ -1,4 +1,4 @@
-//! Test commands against whatever they do: no process is left, no call hangs, memory is bounded.
+//! Commands, whatever they do: no process is left, no call hangs, memory is bounded.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
@@ -9,13 +9,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ocx::process::command::{Mark, Started};
-use ocx::process::{Command, Ended, Leash, Outcome};
+use ocx::process::{Command, Exit, Leftover, Mark, Running, Supervisor};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-fn leash() -> Leash {
-    Leash::at(env!("CARGO_BIN_EXE_ocx"))
+/// What is asserted of a command that has ended.
+#[derive(Debug)]
+struct Ended {
+    exit: Exit,
+    tail: Vec<String>,
+    lines: u64,
+    bytes: u64,
+    left_behind: Vec<Leftover>,
+}
+
+fn wait(running: Running) -> Ended {
+    let (finished, output) = running.wait().unwrap();
+    let (tail, count) = (output.tail(100), output.count());
+    let (exit, left_behind) = (finished.exit, finished.left_behind);
+    Ended { exit, tail, lines: count.lines(), bytes: count.bytes, left_behind }
+}
+
+fn supervisor() -> Supervisor {
+    Supervisor::at(env!("CARGO_BIN_EXE_ocx"))
 }
 
 struct Bench {
@@ -28,15 +44,15 @@ impl Bench {
         Self { folder: tempfile::tempdir().unwrap(), mark: Mark::fresh() }
     }
 
-    fn start(&self, text: &str, limit: Duration) -> Started {
+    fn start(&self, text: &str, limit: Duration) -> Running {
         let mut command = Command::new(text, self.folder.path(), limit);
         command.mark = self.mark.clone();
-        command.start(&leash()).unwrap()
+        command.start(&supervisor()).unwrap()
     }
 
     /// Runs `text` to its end; then no process of it may be left.
     fn run(&self, text: &str, limit: Duration) -> Ended {
-        let (ended, _) = self.start(text, limit).wait().unwrap();
+        let ended = wait(self.start(text, limit));
         assert_eq!(self.left(), Vec::<String>::new(), "left by `{text}`");
         ended
     }
@@ -88,7 +104,7 @@ fn names(ended: &Ended, text: &str) -> bool {
 fn r01_a_background_child_does_not_keep_the_call() {
     let start = Instant::now();
     let ended = Bench::new().run("sleep 600 & echo done", LIMIT);
-    assert_eq!((ended.outcome.clone(), ended.tail.clone()), (Outcome::Passed, vec!["done".into()]));
+    assert_eq!((ended.exit.clone(), ended.tail.clone()), (Exit::Status(0), vec!["done".into()]));
     assert!(names(&ended, "sleep 600"), "{ended:?}");
     assert!(start.elapsed() < Duration::from_secs(3));
 }
@@ -96,7 +112,7 @@ fn r01_a_background_child_does_not_keep_the_call() {
 #[test]
 fn r02_a_child_in_its_own_session_is_ended_and_named() {
     let ended = Bench::new().run("setsid sleep 600 & echo done", LIMIT);
-    assert_eq!(ended.outcome, Outcome::Passed);
+    assert_eq!(ended.exit, Exit::Status(0));
     assert!(names(&ended, "sleep 600"), "{ended:?}");
 }
 
@@ -105,7 +121,7 @@ fn r02_a_daemon_that_forks_twice_is_ended() {
     let twice = "(setsid sh -c '(setsid sh -c \"trap : TERM HUP INT; echo up > up; while :; do sleep 1; done\" \
                  </dev/null >/dev/null 2>&1 &) &' &) ; while [ ! -s up ]; do sleep 0.01; done; exit 3";
     let ended = Bench::new().run(twice, LIMIT);
-    assert_eq!(ended.outcome, Outcome::Failed { exit: 3 });
+    assert_eq!(ended.exit, Exit::Status(3));
     assert!(!ended.left_behind.is_empty());
 }
 
@@ -122,7 +138,7 @@ fn r02_a_daemon_that_clears_its_environment_is_ended() {
 fn r03_a_time_out_ends_grandchildren_that_ignore_term() {
     let start = Instant::now();
     let ended = Bench::new().run("sh -c 'trap \"\" TERM; sleep 600' & wait", Duration::from_secs(1));
-    assert_eq!(ended.outcome, Outcome::TimedOut);
+    assert_eq!(ended.exit, Exit::TimedOut);
     assert!(start.elapsed() > Duration::from_secs(1) && start.elapsed() < Duration::from_secs(5));
 }
 
@@ -131,7 +147,7 @@ fn r03_a_time_out_lets_a_test_clean_up() {
     let bench = Bench::new();
     let start = Instant::now();
     let ended = bench.run("trap 'echo bye > bye; exit 1' TERM; sleep 600 & wait", Duration::from_millis(500));
-    assert_eq!(ended.outcome, Outcome::TimedOut);
+    assert_eq!(ended.exit, Exit::TimedOut);
     assert_eq!(bench.file("bye"), "bye\n");
     assert!(start.elapsed() < Duration::from_secs(2));
 }
@@ -139,7 +155,7 @@ fn r03_a_time_out_lets_a_test_clean_up() {
 #[test]
 fn r03_a_stopped_child_is_ended_too() {
     let ended = Bench::new().run("sleep 600 & kill -STOP $!; exit 0", LIMIT);
-    assert_eq!(ended.outcome, Outcome::Passed);
+    assert_eq!(ended.exit, Exit::Status(0));
 }
 
 #[test]
@@ -147,22 +163,22 @@ fn r03_a_fork_storm_is_ended() {
     let storm =
         "for i in $(seq 60); do (trap '' TERM; while :; do sleep 0.02 & sleep 0.02; done) & done; wait";
     let ended = Bench::new().run(storm, Duration::from_millis(700));
-    assert_eq!(ended.outcome, Outcome::TimedOut);
+    assert_eq!(ended.exit, Exit::TimedOut);
 }
 
 #[test]
 fn g05_a_failure_in_a_pipe_fails_the_test() {
-    assert_eq!(Bench::new().run("false | tail -1", LIMIT).outcome, Outcome::Failed { exit: 1 });
+    assert_eq!(Bench::new().run("false | tail -1", LIMIT).exit, Exit::Status(1));
 }
 
 #[test]
 fn r05_a_flood_ends_at_the_limit_with_bounded_memory() {
     let before = peak_kib();
     let ended = Bench::new().run("yes", Duration::from_secs(2));
-    assert_eq!((ended.outcome, ended.tail.len()), (Outcome::TimedOut, 100));
+    assert_eq!((ended.exit, ended.tail.len()), (Exit::TimedOut, 100));
     assert!(ended.lines > 1_000_000 && ended.bytes >= 2 * (ended.lines - 1));
     let ended = Bench::new().run("head -c 3000000000 /dev/zero", Duration::from_secs(4));
-    assert!(ended.outcome == Outcome::TimedOut || ended.bytes == 3_000_000_000, "{ended:?}");
+    assert!(ended.exit == Exit::TimedOut || ended.bytes == 3_000_000_000, "{ended:?}");
     assert_eq!((ended.lines, ended.tail.len()), (1, 1));
     assert!(ended.bytes > 10_000_000 && ended.tail[0].len() < 3_000 && ended.tail[0].contains("cut"));
     assert!(peak_kib() - before < 200_000, "{} KiB more", peak_kib() - before);
@@ -177,7 +193,7 @@ fn peak_kib() -> u64 {
 #[test]
 fn r06_undecodable_output_is_told() {
     let ended = Bench::new().run(r"printf 'a\360b\n\000\033[31m'", LIMIT);
-    assert_eq!(ended.outcome, Outcome::Passed);
+    assert_eq!(ended.exit, Exit::Status(0));
     assert_eq!(ended.tail, ["a\u{fffd}b", "\0\u{1b}[31m"]);
 }
 
@@ -185,7 +201,7 @@ fn r06_undecodable_output_is_told() {
 fn r07_a_silent_command_passes_at_once() {
     let start = Instant::now();
     let ended = Bench::new().run("true", LIMIT);
-    assert_eq!((ended.outcome, ended.tail.len(), ended.lines, ended.bytes), (Outcome::Passed, 0, 0, 0));
+    assert_eq!((ended.exit, ended.tail.len(), ended.lines, ended.bytes), (Exit::Status(0), 0, 0, 0));
     assert!(ended.left_behind.is_empty());
     assert!(start.elapsed() < Duration::from_secs(2));
 }
@@ -202,7 +218,7 @@ fn r07_input_is_at_its_end_and_no_terminal_is_there() {
 #[test]
 fn r08_a_test_that_kills_its_parent_is_lost_and_leaves_nothing() {
     let ended = Bench::new().run("setsid sleep 600 & kill -9 $PPID; sleep 600", LIMIT);
-    assert!(matches!(ended.outcome, Outcome::Lost { .. }), "{ended:?}");
+    assert!(matches!(ended.exit, Exit::Lost { .. }), "{ended:?}");
 }
 
 #[test]
@@ -210,7 +226,7 @@ fn r08_a_test_that_kills_its_parents_parent_leaves_nothing() {
     let up = "setsid sleep 600 & read -r _ _ _ outer _ < /proc/$PPID/stat; kill -9 $outer; sleep 600";
     let start = Instant::now();
     let ended = Bench::new().run(up, LIMIT);
-    assert!(matches!(ended.outcome, Outcome::Lost { .. }), "{ended:?}");
+    assert!(matches!(ended.exit, Exit::Lost { .. }), "{ended:?}");
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
@@ -218,14 +234,14 @@ fn r08_a_test_that_kills_its_parents_parent_leaves_nothing() {
 fn r08_a_test_that_kills_both_is_swept_up() {
     let both = "setsid sleep 600 & read -r _ _ _ outer _ < /proc/$PPID/stat; kill -9 $outer $PPID; sleep 600";
     let ended = Bench::new().run(both, LIMIT);
-    assert!(matches!(ended.outcome, Outcome::Lost { .. }), "{ended:?}");
+    assert!(matches!(ended.exit, Exit::Lost { .. }), "{ended:?}");
 }
 
 #[test]
 fn r08_a_test_that_stops_its_parent_still_times_out() {
     let start = Instant::now();
     let ended = Bench::new().run("kill -STOP $PPID; sleep 600", Duration::from_secs(1));
-    assert_eq!(ended.outcome, Outcome::TimedOut);
+    assert_eq!(ended.exit, Exit::TimedOut);
     assert!(start.elapsed() < Duration::from_secs(6));
 }
 
@@ -248,7 +264,7 @@ fn r10_what_a_killed_caller_ran_is_gone_in_a_second() {
     const CALLER: &str = "OCX_TEST_IS_CALLER";
     let text = "trap '' TERM; setsid sleep 600 & echo up > up; sleep 600";
     if let Some(folder) = std::env::var_os(CALLER) {
-        let _never = Command::new(text, folder, LIMIT).start(&leash()).unwrap().wait();
+        let _never = Command::new(text, folder, LIMIT).start(&supervisor()).unwrap().wait();
         return;
     }
     let bench = Bench::new();
@@ -273,9 +289,9 @@ fn m07_a_cancelled_test_is_gone_in_seconds() {
     bench.wait_for("up");
     let canceller = std::thread::spawn(move || stopper.stop());
     let start = Instant::now();
-    let (ended, _) = started.wait().unwrap();
+    let ended = wait(started);
     canceller.join().unwrap();
-    assert_eq!(ended.outcome, Outcome::Cancelled);
+    assert_eq!(ended.exit, Exit::Cancelled);
     assert!(start.elapsed() < Duration::from_secs(4));
     assert_eq!(bench.left(), Vec::<String>::new());
 }
@@ -288,10 +304,10 @@ fn the_end_of_a_line_through_tee_is_not_lost() {
 }
 
 #[test]
-fn a_folder_or_a_leash_that_is_missing_is_named() {
-    let gone = Command::new("true", "nowhere-at-all", LIMIT).start(&leash());
+fn a_folder_or_a_supervisor_that_is_missing_is_named() {
+    let gone = Command::new("true", "nowhere-at-all", LIMIT).start(&supervisor());
     assert!(gone.err().unwrap().to_string().contains("nowhere-at-all"));
     let bench = Bench::new();
-    let other = Command::new("true", bench.folder.path(), LIMIT).start(&Leash::at("/bin/true")).unwrap();
-    assert!(matches!(other.wait().unwrap().0.outcome, Outcome::Lost { .. }));
+    let other = Command::new("true", bench.folder.path(), LIMIT).start(&Supervisor::at("/bin/true")).unwrap();
+    assert!(matches!(wait(other).exit, Exit::Lost { .. }));
 }

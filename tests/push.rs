@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ocx::process::Leash;
+use ocx::process::Supervisor;
 use ocx::repo::Repository;
 use ocx::sync::Remote;
 use ocx::tool::{Session, Watch};
@@ -169,7 +169,7 @@ fn c07_a_check_in_that_another_clone_pushed_is_seen_before_it_is_forked() {
     let url = format!("http://agent:s3cret@127.0.0.1:{}/", s.port);
     f.ocx(f.folder(), &["clone", &url, "other.fossil", "--save-password"]);
     f.ocx(f.folder(), &["open", "other.fossil", "other", branch, "--user", "agent"]);
-    let other = Session::with_leash(f.folder().join("other"), Leash::at(OCX));
+    let other = Session::with_supervisor(f.folder().join("other"), Supervisor::at(OCX));
     s.edit("b", "c");
     assert_eq!(s.call("ocx_save", four("two"))["ok"], true);
     std::fs::write(f.folder().join("other/a.txt"), "mine\n").expect("written");

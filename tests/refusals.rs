@@ -4,7 +4,7 @@ mod fixture;
 
 use std::os::unix::fs::symlink;
 
-use ocx::process::Leash;
+use ocx::process::Supervisor;
 use ocx::tool::{Input, Session, Watch, catalogue};
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ fn a_huge_argument_is_refused_with_the_limit() {
 #[test]
 fn without_a_checkout_each_tool_says_how_to_open_one() {
     let folder = tempfile::tempdir().expect("a folder");
-    let session = Session::with_leash(folder.path(), Leash::at(OCX));
+    let session = Session::with_supervisor(folder.path(), Supervisor::at(OCX));
     for (tool, input) in each_tool() {
         refused(&ask(&session, tool, &input), "not_found", &["no Fossil checkout"], "ocx open");
     }
@@ -130,7 +130,7 @@ fn each_tool() -> [(&'static str, Value); 6] {
 fn a_repository_that_was_removed_or_moved_is_named() {
     for opened_before in [false, true] {
         let f = Fixture::with(&[("a.txt", b"a\n")]);
-        let session = Session::with_leash(f.root(), Leash::at(OCX));
+        let session = Session::with_supervisor(f.root(), Supervisor::at(OCX));
         if opened_before {
             assert_eq!(ask(&session, "ocx_context", &json!({}))["ok"], true);
         }

@@ -85,6 +85,12 @@ impl Status {
         }
         Hash::of(text.as_bytes())
     }
+
+    /// Returns how the files differ from those of an earlier status, by path.
+    #[must_use]
+    pub fn changes_since(&self, earlier: &Self) -> Vec<Change> {
+        changes_between(&earlier.files, &self.files)
+    }
 }
 
 impl Checkout {
@@ -276,6 +282,14 @@ fn with(before: &Arc<Files>, changes: &[Change], looked: &Files) -> Arc<Files> {
     Arc::new(files)
 }
 
+fn changes_between(old: &Files, new: &Files) -> Vec<Change> {
+    let now = new.iter().filter_map(|(path, file)| Some((path, difference(old.get(path), file)?)));
+    let gone = old.keys().filter(|path| !new.contains_key(*path)).map(|path| (path, How::Deleted));
+    let mut changes: Vec<_> = now.chain(gone).map(|(path, how)| Change { path: path.clone(), how }).collect();
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    changes
+}
+
 fn difference(old: Option<&FileEntry>, new: &FileEntry) -> Option<How> {
     let Some(old) = old else { return Some(How::Added) };
     let is_link = |f: &FileEntry| f.kind == FileKind::Symlink;
@@ -310,4 +324,33 @@ fn in_two_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
 
 fn now_ns() -> i64 {
     i64::try_from(time::since_epoch().as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(all: &[(&str, &str, FileKind)]) -> Files {
+        let entry = |(path, content, kind): &(&str, &str, FileKind)| {
+            (TreePath::parse(path).unwrap(), FileEntry { hash: Hash::of(content.as_bytes()), kind: *kind })
+        };
+        all.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn each_kind_of_difference_is_named() {
+        use FileKind::{Executable, Regular};
+        let old =
+            files(&[("a", "1", Regular), ("b", "1", Regular), ("c", "1", Regular), ("d", "1", Regular)]);
+        let new = files(&[
+            ("a", "2", Executable),
+            ("c", "1", Executable),
+            ("d", "1", Regular),
+            ("e", "1", Regular),
+        ]);
+        let shown: Vec<_> =
+            changes_between(&old, &new).iter().map(|c| format!("{} {}", c.path, c.how)).collect();
+        assert_eq!(shown, ["a edited", "b deleted", "c mode changed", "e added"]);
+        assert!(changes_between(&old, &old).is_empty());
+    }
 }

@@ -1,8 +1,7 @@
-//! One test command: started on a leash, its output read to the end, its outcome told.
+//! One command: started under a supervisor, its output read to the end, its exit known.
 //!
-//! The command gets no terminal, no input, no descriptor but its output, a session of its own and
-//! the variables that [`Environment`] lets through. When it has ended, on whatever way, no process
-//! of it is left (how: [`leash`](super::leash)).
+//! The command gets no terminal, no input, no descriptor but its output, a session of its own and the variables that
+//! [`Environment`] lets through. However it ends, no process of it is left (how: `supervisor.rs`).
 
 use std::{
     collections::hash_map::RandomState,
@@ -13,44 +12,44 @@ use std::{
     path::PathBuf,
     process::{Child, ChildStdin, Stdio},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::descendants::{self, MARK};
 use super::environment::Environment;
-use super::leash::{CANCEL, End, GRACE, Leash, Order, Report};
-use super::output::{Kept, Output};
-use super::processes::{self, Leftover, MARK};
+use super::exit::{Exit, Finished, Leftover};
+use super::output::Output;
+use super::supervisor::{CANCEL, GRACE, Order, Report, Supervisor};
 use crate::error::{Error, Result};
 
-/// How many lines of output a result carries.
-pub const TAIL: usize = 100;
-/// How much longer than its own limit the leash may take before it is ended itself.
+/// How much longer than the command's own limit the supervisor may take before it is ended itself.
 const SLACK: Duration = Duration::from_secs(8);
-/// How long output may still come once the leash has ended.
+/// How long output may still come once the supervisor has ended.
 const DRAIN: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(200);
 
-/// A test command, ready to start.
+/// A command, ready to start.
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use ocx::process::{Command, Leash, Outcome};
-/// let command = Command::new("cargo test | tail -5", "/home/me/checkout", Duration::from_mins(10));
-/// let (ended, _log) = command.start(&Leash::at("/usr/bin/ocx"))?.wait()?;
-/// assert_eq!(ended.outcome, Outcome::Passed, "{}", ended.tail.join("\n"));
+/// use ocx::process::{Command, Exit, Supervisor};
+/// let command = Command::new("cargo build | tail -5", "/home/me/project", Duration::from_mins(10));
+/// let (finished, output) = command.start(&Supervisor::at("/usr/bin/ocx"))?.wait()?;
+/// assert_eq!(finished.exit, Exit::Status(0), "{}", output.tail(20).join("\n"));
 /// # Ok::<(), ocx::error::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Command {
-    /// What the shell is given.
+    /// The command, as a shell reads it.
     pub text: String,
     /// The folder it runs in.
-    pub root: PathBuf,
+    pub folder: PathBuf,
     /// How long it may run.
     pub limit: Duration,
     /// Its variables.
@@ -59,12 +58,12 @@ pub struct Command {
     pub mark: Mark,
 }
 
-/// What tells the processes of one run from all others.
+/// A word in the environment of every process of one command, and of no other process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark(String);
 
 impl Mark {
-    /// A mark that no other run has.
+    /// Makes a mark that no other command has.
     #[must_use]
     pub fn fresh() -> Self {
         let number = || RandomState::new().build_hasher().finish();
@@ -75,10 +74,10 @@ impl Mark {
         Self(text)
     }
 
-    /// Ends every process that carries the mark; gives how many there were.
+    /// Ends every process that carries the mark; returns how many there were.
     #[must_use]
     pub fn sweep(&self) -> usize {
-        processes::sweep(&self.0)
+        descendants::sweep(&self.0)
     }
 }
 
@@ -88,79 +87,8 @@ impl fmt::Display for Mark {
     }
 }
 
-/// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It ended with exit status 0.
-    Passed,
-    /// It ended with another exit status.
-    Failed {
-        /// The status.
-        exit: i32,
-    },
-    /// A signal ended it.
-    Signal {
-        /// The signal's number.
-        number: i32,
-    },
-    /// It was ended at its time limit.
-    TimedOut,
-    /// It was ended because the caller asked for it.
-    Cancelled,
-    /// What ran it ended before it did, so nobody knows its result.
-    Lost {
-        /// What is known.
-        why: String,
-    },
-}
-
-impl Outcome {
-    /// The stable word for it.
-    #[must_use]
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed { .. } => "failed",
-            Self::Signal { .. } => "signal",
-            Self::TimedOut => "timed_out",
-            Self::Cancelled => "cancelled",
-            Self::Lost { .. } => "lost",
-        }
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Passed => f.write_str("passed"),
-            Self::Failed { exit } => write!(f, "failed with exit status {exit}"),
-            Self::Signal { number } => write!(f, "ended by signal {number}"),
-            Self::TimedOut => f.write_str("ended at its time limit"),
-            Self::Cancelled => f.write_str("cancelled"),
-            Self::Lost { why } => write!(f, "lost: {why}"),
-        }
-    }
-}
-
-/// A command that has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
-    /// How.
-    pub outcome: Outcome,
-    /// After how long.
-    pub duration: Duration,
-    /// The last lines it printed, standard output and standard error as they came.
-    pub tail: Vec<String>,
-    /// All lines it printed.
-    pub lines: u64,
-    /// All bytes it printed.
-    pub bytes: u64,
-    /// Processes that were still there when the command ended, and were ended then.
-    pub left_behind: Vec<Leftover>,
-}
-
 /// A command that runs.
-pub struct Started {
+pub struct Running {
     child: Child,
     mark: Mark,
     since: Instant,
@@ -177,36 +105,36 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// Asks all its processes to end, and ends them after two seconds.
+    /// Asks all processes of the command to end, and ends them after two seconds.
     pub fn stop(&self) {
         if !self.asked.swap(true, Ordering::SeqCst)
-            && let Some(control) = lock(&self.control).as_mut()
+            && let Some(control) = self.control.lock().as_mut()
         {
-            // A failure means that the leash has ended: then so has the command.
+            // A failure means that the supervisor has ended: then so has the command.
             let _sent = control.write_all(&[CANCEL]);
         }
     }
 }
 
 impl Command {
-    /// A command in `root` with the variables that the caller's environment may hand on.
-    pub fn new(text: impl Into<String>, root: impl Into<PathBuf>, limit: Duration) -> Self {
+    /// A command in `folder` with the variables that the caller's environment may hand on.
+    pub fn new(text: impl Into<String>, folder: impl Into<PathBuf>, limit: Duration) -> Self {
         let environment = Environment::from(std::env::vars_os());
-        Self { text: text.into(), root: root.into(), limit, environment, mark: Mark::fresh() }
+        Self { text: text.into(), folder: folder.into(), limit, environment, mark: Mark::fresh() }
     }
 
-    /// Starts it.
+    /// Starts the command under `supervisor`.
     ///
     /// # Errors
-    /// `NotFound`, `Denied` or `Io` when the leash or the folder cannot be used.
-    pub fn start(&self, leash: &Leash) -> Result<Started> {
-        let failed = |e| Error::io(format!("cannot start a test in `{}`", self.root.display()), e);
+    /// `NotFound`, `Denied` or `Io` if the supervisor or the folder cannot be used.
+    pub fn start(&self, supervisor: &Supervisor) -> Result<Running> {
+        let failed = |e| Error::io(format!("cannot start a command in `{}`", self.folder.display()), e);
         let environment = self.environment.clone().with(MARK, &self.mark.0);
-        let mut child = leash
+        let mut child = supervisor
             .command()
             .env_clear()
             .envs(environment.variables())
-            .current_dir(&self.root)
+            .current_dir(&self.folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -216,61 +144,59 @@ impl Command {
         let order = serde_json::to_vec(&Order { command: self.text.clone(), limit_ms }).unwrap_or_default();
         let mut control = child.stdin.take();
         if let Some(control) = control.as_mut() {
-            // A leash that is gone already shows as a lost run below.
+            // If the supervisor is gone already, the command shows as lost below.
             let _sent = control.write_all(&order).and_then(|()| control.write_all(b"\n"));
         }
         let control = Arc::new(Mutex::new(control));
         let stopper = Stopper { asked: Arc::default(), control };
         let output = Arc::new(Mutex::new(Output::new().map_err(failed)?));
-        Ok(Started {
-            child,
-            mark: self.mark.clone(),
-            since: Instant::now(),
-            limit: self.limit,
-            stopper,
-            output,
-        })
+        let (mark, since) = (self.mark.clone(), Instant::now());
+        Ok(Running { child, mark, since, limit: self.limit, stopper, output })
     }
 }
 
-impl Started {
-    /// What ends it early.
+impl Running {
+    /// Returns what ends it early.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
 
-    /// Its output, which grows while [`wait`](Self::wait) runs.
+    /// Returns its output, which grows while [`wait`](Self::wait) runs.
     #[must_use]
     pub fn output(&self) -> Arc<Mutex<Output>> {
         Arc::clone(&self.output)
     }
 
-    /// Reads its output until it has ended; gives the result and the log.
+    /// Reads its output until it has ended; returns how it ended and what it printed.
     ///
     /// # Errors
-    /// `Io` when the compressor fails.
-    pub fn wait(mut self) -> Result<(Ended, Kept)> {
-        let mut told = Vec::new();
-        self.read_to_end(&mut told);
-        let report = serde_json::from_slice::<Report>(&told).ok();
-        drop(lock(&self.stopper.control).take());
+    /// `Io` if the compressor fails.
+    pub fn wait(mut self) -> Result<(Finished, Output)> {
+        let mut reported = Vec::new();
+        self.read_to_end(&mut reported);
+        let report = serde_json::from_slice::<Report>(&reported).ok();
+        drop(self.stopper.control.lock().take());
         if report.is_none() {
-            // Ending the leash is enough in most cases; the sweep is for the others.
+            // Ending the supervisor is enough in most cases; the sweep is for the others.
             let _ended = self.child.kill();
             let _count = self.mark.sweep();
         }
         let _reaped = self.child.wait();
-        let failed = |e| Error::io("cannot keep a test's output", e);
-        let output = std::mem::replace(&mut *lock(&self.output), Output::new().map_err(failed)?);
-        let (tail, count) = (output.tail(TAIL), output.count());
-        let kept = output.finish().map_err(failed)?;
-        let (outcome, left_behind) = judge(report, self.stopper.asked.load(Ordering::SeqCst));
-        let duration = self.since.elapsed();
-        Ok((Ended { outcome, duration, tail, lines: count.lines(), bytes: count.bytes, left_behind }, kept))
+        let empty = Output::new().map_err(|e| Error::io("cannot keep a command's output", e))?;
+        let output = std::mem::replace(&mut *self.output.lock(), empty);
+        let (exit, left_behind) = report.map_or_else(|| self.unreported(), |r| (r.exit, r.left_behind));
+        Ok((Finished { exit, duration: self.since.elapsed(), left_behind }, output))
     }
 
-    fn read_to_end(&mut self, told: &mut Vec<u8>) {
+    /// What is known if the supervisor ended without a report.
+    fn unreported(&self) -> (Exit, Vec<Leftover>) {
+        let why = || "the processes that watched over it were ended".to_owned();
+        let cancelled = self.stopper.asked.load(Ordering::SeqCst);
+        (if cancelled { Exit::Cancelled } else { Exit::Lost { why: why() } }, Vec::new())
+    }
+
+    fn read_to_end(&mut self, reported: &mut Vec<u8>) {
         let (Some(output), Some(report)) = (self.child.stderr.take(), self.child.stdout.take()) else {
             return;
         };
@@ -279,12 +205,12 @@ impl Started {
         let mut buffer = vec![0; 64 << 10];
         loop {
             let [printed, said] = ready(output.as_fd(), reporting.then_some(report.as_fd()));
-            if said && !read(report.as_fd(), &mut buffer, |bytes| told.extend_from_slice(bytes)) {
+            if said && !read(report.as_fd(), &mut buffer, |bytes| reported.extend_from_slice(bytes)) {
                 reporting = false;
                 last = Some(Instant::now() + DRAIN);
             }
             if printed
-                && !read(output.as_fd(), &mut buffer, |bytes| lock(&self.output).push(bytes))
+                && !read(output.as_fd(), &mut buffer, |bytes| self.output.lock().push(bytes))
                 && !reporting
             {
                 return;
@@ -300,23 +226,7 @@ impl Started {
     }
 }
 
-fn judge(report: Option<Report>, cancelled: bool) -> (Outcome, Vec<Leftover>) {
-    let Some(Report { end, left }) = report else {
-        let why = "the processes that watched over it were ended".to_owned();
-        return (if cancelled { Outcome::Cancelled } else { Outcome::Lost { why } }, Vec::new());
-    };
-    let outcome = match end {
-        End::Exit(0) => Outcome::Passed,
-        End::Exit(exit) => Outcome::Failed { exit },
-        End::Signal(number) => Outcome::Signal { number },
-        End::TimedOut => Outcome::TimedOut,
-        End::Cancelled => Outcome::Cancelled,
-        End::Lost(why) | End::NotStarted(why) => Outcome::Lost { why },
-    };
-    (outcome, left)
-}
-
-/// Whether the output and the report have something, waiting a tick at most.
+/// Waits for at most a tick; returns whether the output and the report have something.
 fn ready(output: BorrowedFd<'_>, report: Option<BorrowedFd<'_>>) -> [bool; 2] {
     let mut asked = vec![PollFd::from_borrowed_fd(output, PollFlags::IN)];
     asked.extend(report.map(|report| PollFd::from_borrowed_fd(report, PollFlags::IN)));
@@ -326,7 +236,7 @@ fn ready(output: BorrowedFd<'_>, report: Option<BorrowedFd<'_>>) -> [bool; 2] {
     [has(0), has(1)]
 }
 
-/// Reads once; false at the end.
+/// Reads once. Returns false at the end.
 fn read(from: BorrowedFd<'_>, buffer: &mut [u8], mut take: impl FnMut(&[u8])) -> bool {
     match rustix::io::read(from, &mut *buffer) {
         Ok(0) => false,
@@ -336,9 +246,4 @@ fn read(from: BorrowedFd<'_>, buffer: &mut [u8], mut take: impl FnMut(&[u8])) ->
         }
         Err(e) => io::Error::from(e).kind() == io::ErrorKind::Interrupted,
     }
-}
-
-/// A panic elsewhere does not make what is behind the lock wrong.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

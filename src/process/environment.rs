@@ -1,8 +1,7 @@
-//! The environment of a test command: an allow-list of the caller's variables, never all of them.
+//! The environment of a command: an allow-list of the caller's variables, never all of them.
 //!
-//! A variable gets through when a build or a test needs it to find its tools and when it is not
-//! a place where people keep secrets. Everything else (tokens, passwords, agent sockets, the
-//! settings of the program that OCX runs in) stays out.
+//! A variable gets through if programs need it to find their tools and if people keep no secrets in it. Everything
+//! else stays out: tokens, passwords, agent sockets, the settings of the program that OCX runs in.
 
 use std::{
     collections::BTreeMap,
@@ -75,14 +74,14 @@ const ALLOWED: &[&str] = &[
     "ALL_PROXY",
 ];
 
-/// The variables that a test command starts with.
+/// The variables that a command starts with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
 }
 
 impl Environment {
-    /// What the allow-list leaves of `variables`, with `TERM=dumb` and a `PATH` in any case.
+    /// Takes from `variables` what the allow-list lets through. `TERM=dumb` and a `PATH` are always there.
     pub fn from(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let mut kept: BTreeMap<_, _> = variables.into_iter().filter(|(n, v)| allowed(n, v)).collect();
         kept.entry("PATH".into()).or_insert_with(|| "/usr/local/bin:/usr/bin:/bin".into());
@@ -90,7 +89,7 @@ impl Environment {
         Self { variables: kept }
     }
 
-    /// The environment with one variable more.
+    /// Adds one variable.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.insert(name.into(), value.into());

@@ -2,15 +2,18 @@
 //!
 //! Nothing here knows what the process is for.
 
-pub mod command;
+mod command;
+mod descendants;
 mod environment;
-pub mod leash;
+mod exit;
+mod identity;
 mod output;
-pub(crate) mod processes;
+mod supervisor;
 
-pub use command::{Command, Ended, Outcome};
+pub use command::{Command, Mark, Running, Stopper};
 pub use environment::Environment;
-pub use leash::Leash;
+pub use exit::{Exit, Finished, Leftover};
+pub(crate) use identity::Identity;
 pub use output::{Count, Kept, Output};
-pub(crate) use output::{MAX_LINE, shown};
-pub use processes::Leftover;
+pub(crate) use output::{LINE_BYTES_MAX, shown};
+pub use supervisor::Supervisor;

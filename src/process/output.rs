@@ -1,7 +1,7 @@
-//! What a test prints: counted whole, kept up to a bound, its last lines at hand at any time.
+//! What a command prints: counted whole, kept up to a bound, its last lines at hand at any time.
 //!
-//! The last few MiB stay as they are. What moves out of that window is compressed, up to a limit;
-//! what comes after it is left out between the two, and how much is known.
+//! The last few MiB stay as they are. What moves out of that window is compressed, up to a limit. What comes after
+//! that limit and before the window is left out; how much that is, is counted.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use zstd::stream::write::Encoder;
 const WINDOW: usize = 4 << 20;
 const HEAD: u64 = 56 << 20;
 /// A shown line is cut at this many bytes.
-pub(crate) const MAX_LINE: usize = 2_000;
+pub(crate) const LINE_BYTES_MAX: usize = 2_000;
 
 /// The output of one command, as far as it has come.
 pub struct Output {
@@ -20,14 +20,14 @@ pub struct Output {
     count: Count,
 }
 
-/// How much there was and what is left out of the kept log.
+/// How much was printed, and what of it is not kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
     /// All bytes printed.
     pub bytes: u64,
     /// All line ends printed.
     pub line_ends: u64,
-    /// Whether the last byte was a line end, or nothing was printed.
+    /// Whether the last byte is a line end, or nothing was printed.
     pub whole: bool,
     /// The bytes kept from the start.
     pub head_bytes: u64,
@@ -54,10 +54,10 @@ pub struct Kept {
 }
 
 impl Output {
-    /// An output with nothing printed yet.
+    /// Makes an output with nothing printed yet.
     ///
     /// # Errors
-    /// When the compressor cannot be made.
+    /// If the compressor cannot be made.
     pub fn new() -> std::io::Result<Self> {
         let count = Count { whole: true, ..Count::default() };
         Ok(Self { head: Encoder::new(Vec::new(), 1)?, window: Vec::new(), count })
@@ -76,13 +76,13 @@ impl Output {
         }
     }
 
-    /// How much was printed so far.
+    /// Returns how much was printed so far.
     #[must_use]
     pub fn count(&self) -> Count {
         self.count
     }
 
-    /// The last `n` lines, without their ends, each cut to a stated size.
+    /// Returns the last `n` lines, without their ends. A long line is cut and says so.
     #[must_use]
     pub fn tail(&self, n: usize) -> Vec<String> {
         let body = self.window.strip_suffix(b"\n").unwrap_or(&self.window);
@@ -93,19 +93,19 @@ impl Output {
         body[start..].split(|byte| *byte == b'\n').map(|line| shown(line, line.len() as u64)).collect()
     }
 
-    /// Ends it.
+    /// Ends the output and compresses what is kept.
     ///
     /// # Errors
-    /// When the compressor fails.
+    /// If the compressor fails.
     pub fn finish(mut self) -> std::io::Result<Kept> {
         self.head.write_all(&self.window)?;
         Ok(Kept { frame: self.head.finish()?, count: self.count })
     }
 
-    /// Moves `n` bytes out of the window, into the head as far as that has room.
+    /// Moves `n` bytes out of the window, and into the head if it has room.
     fn keep(&mut self, n: usize) {
         let room = usize::try_from(HEAD - self.count.head_bytes).unwrap_or(usize::MAX);
-        // Once something is left out, all that follows is, so that there is one gap.
+        // Once something is left out, so is all that follows: there is one gap.
         let kept = if self.count.gap_bytes > 0 { 0 } else { room.min(n) };
         // A `Vec` takes every write.
         let kept = if self.head.write_all(&self.window[..kept]).is_ok() { kept } else { 0 };
@@ -120,16 +120,16 @@ fn line_ends(bytes: &[u8]) -> u64 {
     memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// A line as text: U+FFFD where it is no UTF-8; cut between characters, which is then said.
+/// Returns a line as text, with U+FFFD for what is no UTF-8. A long line is cut between characters and says so.
 /// `line` may be only the start of a line of `length` bytes.
 pub(crate) fn shown(line: &[u8], length: u64) -> String {
     // Three bytes more, so that a character over the limit is whole and not taken for a bad one.
-    let start = &line[..line.len().min(MAX_LINE + 3)];
+    let start = &line[..line.len().min(LINE_BYTES_MAX + 3)];
     let text = String::from_utf8_lossy(start);
-    if length <= MAX_LINE as u64 && text.len() <= 3 * MAX_LINE {
+    if length <= LINE_BYTES_MAX as u64 && text.len() <= 3 * LINE_BYTES_MAX {
         return text.into_owned();
     }
-    let cut = text.floor_char_boundary(MAX_LINE);
+    let cut = text.floor_char_boundary(LINE_BYTES_MAX);
     format!("{} [cut: a line of {length} bytes]", &text[..cut])
 }
 
@@ -172,7 +172,7 @@ mod tests {
             assert!(!tail[0].contains('\u{fffd}'));
             assert!(tail[0].starts_with(&"x".repeat(pad)));
             assert!(tail[0].ends_with(&format!("[cut: a line of {} bytes]", line.len())));
-            assert!(tail[0].len() < MAX_LINE + 50);
+            assert!(tail[0].len() < LINE_BYTES_MAX + 50);
         }
     }
 

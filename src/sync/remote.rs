@@ -30,8 +30,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Takes a URL such as `https://USER:PASSWORD@HOST:PORT/PATH`; user, password, port and path may be
-    /// missing, and what in user and password is special to URLs is percent-encoded.
+    /// Takes a URL such as `https://USER:PASSWORD@HOST:PORT/PATH`. User, password, port and path may be missing.
+    /// Special characters in user and password are percent-encoded.
     ///
     /// # Errors
     /// [`Kind::Unsupported`] for other schemes, [`Kind::Invalid`] for anything else that is wrong. The
@@ -106,7 +106,7 @@ impl Remote {
         self.password.as_ref()
     }
 
-    /// User and password; nothing when either is missing.
+    /// User and password. Returns nothing if either is missing.
     #[must_use]
     pub fn login(&self) -> Option<(&User, &Password)> {
         self.user.as_ref().zip(self.password.as_ref())

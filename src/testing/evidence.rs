@@ -1,10 +1,10 @@
-//! What a pass is good for: exactly the tree, the test and the command it was seen with.
+//! What a pass counts for: exactly the tree, the test and the command it was seen with.
 //!
 //! The latest outcome on a tree counts: a test that passed and then failed on the same content has
-//! not passed. A run that was cancelled or lost says nothing. Time stamps of files play no part.
+//! not passed. A run that was cancelled or lost says nothing. Times of files play no part.
 //!
 //! ```
-//! use ocx::{name::Hash, testing::{Declared, evidence}, process::Outcome};
+//! use ocx::{name::Hash, testing::{Declared, Outcome, evidence}};
 //! let state = rusqlite::Connection::open_in_memory()?;
 //! let declared = Declared::parse(br#"{"tests":[{"name":"unit","command":"make check"}]}"#)?;
 //! let (tested, edited) = (Hash::of(b"a tree"), Hash::of(b"another"));
@@ -16,18 +16,18 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::log::holds_table;
-use super::{Declared, Test};
+use super::{Declared, Outcome, Test};
 use crate::error::Result;
 use crate::name::Hash;
-use crate::process::Outcome;
+
+const TABLE: &str = "ocx_evidence";
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS ocx_evidence(
   tree TEXT NOT NULL, test TEXT NOT NULL, command TEXT NOT NULL,
   outcome TEXT NOT NULL, time TEXT NOT NULL, seq INTEGER NOT NULL,
   PRIMARY KEY(tree, test, command)
 ) WITHOUT ROWID";
-const MAX_ROWS: i64 = 2_000;
+const ROWS_MAX: i64 = 2_000;
 
 /// That a test passed on a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Pass {
     pub time: String,
 }
 
-/// Records how `test` ended on `tree`, which did not change meanwhile.
+/// Stores how `test` ended on `tree`, which did not change meanwhile.
 ///
 /// # Errors
 /// Those of the database.
@@ -57,16 +57,16 @@ pub fn record(state: &Connection, tree: &Hash, test: &Test, outcome: &Outcome) -
         "REPLACE INTO ocx_evidence VALUES(?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?5)",
         params![tree.as_str(), test.name, test.command, outcome.word(), seq],
     )?;
-    state.execute("DELETE FROM ocx_evidence WHERE seq <= ?1", [seq - MAX_ROWS])?;
+    state.execute("DELETE FROM ocx_evidence WHERE seq <= ?1", [seq - ROWS_MAX])?;
     Ok(())
 }
 
-/// The pass of `test` on exactly `tree`, if its latest outcome there was one.
+/// Returns the pass of `test` on exactly `tree`, if its latest outcome there is a pass.
 ///
 /// # Errors
 /// Those of the database.
 pub fn passed(state: &Connection, tree: &Hash, test: &Test) -> Result<Option<Pass>> {
-    if !holds_table(state, "ocx_evidence")? {
+    if !state.table_exists(None, TABLE)? {
         return Ok(None);
     }
     let time = state
@@ -80,7 +80,7 @@ pub fn passed(state: &Connection, tree: &Hash, test: &Test) -> Result<Option<Pas
     Ok(time.map(pass))
 }
 
-/// The declared tests that have no pass on `tree`; empty when all passed or none is declared.
+/// Returns the declared tests that have no pass on `tree`.
 ///
 /// # Errors
 /// Those of the database.
@@ -146,11 +146,11 @@ mod tests {
     fn old_evidence_makes_room() {
         let state = Connection::open_in_memory().unwrap();
         state.execute_batch("BEGIN").unwrap();
-        for n in 0..MAX_ROWS + 5 {
+        for n in 0..ROWS_MAX + 5 {
             record(&state, &Hash::of(&n.to_le_bytes()), &test("make"), &Outcome::Passed).unwrap();
         }
         let rows: i64 = state.query_row("SELECT count(*) FROM ocx_evidence", [], |row| row.get(0)).unwrap();
-        assert_eq!(rows, MAX_ROWS);
+        assert_eq!(rows, ROWS_MAX);
         assert!(passed(&state, &Hash::of(&0_i64.to_le_bytes()), &test("make")).unwrap().is_none());
     }
 }

@@ -1,19 +1,18 @@
 //! The last test runs of a checkout: what was run, how it ended, and what it printed.
 //!
-//! A run is entered when it starts, so a run that nobody finished is seen later as lost.
+//! A run is stored when it starts, so a run that was never finished is seen later as lost.
 
 use std::io::{BufRead, BufReader, Read};
 
 use memchr::memchr;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
-use super::Test;
+use super::{Outcome, Test};
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-use crate::process::command::Mark;
-use crate::process::processes::{lives, this};
-use crate::process::{Count, Ended, Kept, Leftover, Outcome};
-use crate::process::{MAX_LINE, shown};
+use crate::process::{Count, Finished, Identity, Kept, LINE_BYTES_MAX, Leftover, Mark, shown};
+
+const TABLE: &str = "ocx_log";
 
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS ocx_log(
   id INTEGER PRIMARY KEY, test TEXT NOT NULL, command TEXT NOT NULL, tree TEXT NOT NULL,
@@ -24,12 +23,12 @@ const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS ocx_log(
 )";
 const FIELDS: &str = "id, test, command, tree, mark, pid, pid_start, started, seconds, outcome, code, why, \
                       left_behind, bytes, line_ends, whole, head_bytes, gap_bytes, gap_lines";
-const MAX_LOGS: i64 = 20;
-const MAX_SHOWN: usize = 1_000;
+const LOGS_MAX: i64 = 20;
+const SHOWN_MAX: usize = 1_000;
 
 /// One test run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct LogEntry {
     id: i64,
     mark: Mark,
     count: Count,
@@ -41,7 +40,7 @@ pub struct Entry {
     pub tree: Hash,
     /// When it started, in UTC: `2026-01-31T12:00:00Z`.
     pub started: String,
-    /// How long it took; nothing while it runs and when it was lost.
+    /// How long it took; nothing while it runs or if it was lost.
     pub seconds: Option<f64>,
     /// How it ended; nothing while it runs.
     pub outcome: Option<Outcome>,
@@ -51,7 +50,7 @@ pub struct Entry {
     pub left_behind: Vec<Leftover>,
 }
 
-impl Entry {
+impl LogEntry {
     /// All lines it printed.
     #[must_use]
     pub fn lines(&self) -> u64 {
@@ -73,51 +72,47 @@ impl Entry {
 
 /// A stretch of one run's output.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct LogPart {
     /// The run.
-    pub entry: Entry,
+    pub entry: LogEntry,
     /// Each line's number, from 1, and its text without the line end; a long line is cut and says so.
     pub lines: Vec<(u64, String)>,
 }
 
-/// Enters a run that starts now, in this process; gives its id.
+/// Stores a run that starts now, in this process; returns its id.
 ///
 /// # Errors
 /// Those of the database.
 pub fn begin(state: &Connection, test: &Test, tree: &Hash, mark: &Mark) -> Result<i64> {
     state.execute_batch(SCHEMA)?;
-    let (pid, start) = this();
+    let Identity { pid, start } = Identity::this();
     state.execute(
         "INSERT INTO ocx_log(test, command, tree, mark, pid, pid_start, started)
          VALUES(?1, ?2, ?3, ?4, ?5, ?6, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
         params![test.name, test.command, tree.as_str(), mark.to_string(), pid, start.cast_signed()],
     )?;
     let id = state.last_insert_rowid();
-    state.execute("DELETE FROM ocx_log WHERE id <= ?1", [id - MAX_LOGS])?;
+    state.execute("DELETE FROM ocx_log WHERE id <= ?1", [id - LOGS_MAX])?;
     Ok(id)
 }
 
-/// Enters how the run `id` ended and what it printed.
+/// Stores how the run `id` ended and what it printed.
 ///
 /// # Errors
 /// Those of the database.
-pub fn end(state: &Connection, id: i64, ended: &Ended, kept: &Kept) -> Result<()> {
-    let (code, why) = match &ended.outcome {
-        Outcome::Failed { exit: code } | Outcome::Signal { number: code } => (Some(*code), None),
-        Outcome::Lost { why } => (None, Some(why)),
-        _ => (None, None),
-    };
+pub fn end(state: &Connection, id: i64, finished: &Finished, kept: &Kept) -> Result<()> {
+    let outcome = Outcome::from(&finished.exit);
     let Count { bytes, line_ends, whole, head_bytes, gap_bytes, gap_lines } = kept.count;
     state.execute(
         "UPDATE ocx_log SET seconds=?2, outcome=?3, code=?4, why=?5, left_behind=?6, bytes=?7, line_ends=?8, \
          whole=?9, head_bytes=?10, gap_bytes=?11, gap_lines=?12, frame=?13 WHERE id=?1",
         params![
             id,
-            ended.duration.as_secs_f64(),
-            ended.outcome.word(),
-            code,
-            why,
-            serde_json::to_string(&ended.left_behind).unwrap_or_default(),
+            finished.duration.as_secs_f64(),
+            outcome.word(),
+            outcome.code(),
+            outcome.why(),
+            serde_json::to_string(&finished.left_behind).unwrap_or_default(),
             bytes.cast_signed(),
             line_ends.cast_signed(),
             whole,
@@ -130,7 +125,7 @@ pub fn end(state: &Connection, id: i64, ended: &Ended, kept: &Kept) -> Result<()
     Ok(())
 }
 
-/// Enters that the run `id` has no result, and why.
+/// Stores that the run `id` has no result, and why.
 ///
 /// # Errors
 /// Those of the database.
@@ -139,28 +134,28 @@ pub fn lose(state: &Connection, id: i64, why: &str) -> Result<()> {
     Ok(())
 }
 
-/// The latest run of each test, newest first. A run whose process ended is shown as lost.
+/// Returns the latest run of each test, newest first. A run whose process ended shows as lost.
 ///
 /// # Errors
 /// Those of the database.
-pub fn latest(state: &Connection) -> Result<Vec<Entry>> {
+pub fn latest(state: &Connection) -> Result<Vec<LogEntry>> {
     entries(state, "id IN (SELECT max(id) FROM ocx_log GROUP BY test)")
 }
 
-/// The run that another process is in the middle of, as far as it is entered.
+/// Returns the run that has no result yet and whose process lives.
 ///
 /// # Errors
 /// Those of the database.
-pub fn running(state: &Connection) -> Result<Option<Entry>> {
+pub fn running(state: &Connection) -> Result<Option<LogEntry>> {
     Ok(entries(state, "outcome IS NULL")?.into_iter().find(|entry| entry.outcome.is_none()))
 }
 
-/// Ends what is left of runs that nobody watches any more and enters them as lost. Only for who
-/// holds the lock on the checkout's tests.
+/// Ends what is left of runs that nothing watches any more, and stores them as lost. The caller must hold the lock on
+/// the checkout's tests.
 ///
 /// # Errors
 /// Those of the database.
-pub fn abandon(state: &Connection) -> Result<Vec<Entry>> {
+pub fn abandon(state: &Connection) -> Result<Vec<LogEntry>> {
     let lost = entries(state, "outcome IS NULL")?;
     for entry in &lost {
         let _count = entry.mark.sweep();
@@ -169,12 +164,12 @@ pub fn abandon(state: &Connection) -> Result<Vec<Entry>> {
     Ok(lost)
 }
 
-/// At most `count` lines (and 1,000) of the latest run of `test`, beginning with line `from`.
+/// Reads at most `count` lines (and at most 1,000) of the latest run of `test`, from line `from` on.
 ///
 /// # Errors
-/// `NotFound` when it never ran, `Busy` while it runs, `Invalid` for a line number that there is not.
-pub fn read(state: &Connection, test: &str, from: u64, count: usize) -> Result<Part> {
-    let named = |entry: &Entry| entry.test == test;
+/// `NotFound` if it never ran, `Busy` while it runs, `Invalid` for a line number that does not exist.
+pub fn read(state: &Connection, test: &str, from: u64, count: usize) -> Result<LogPart> {
+    let named = |entry: &LogEntry| entry.test == test;
     let Some(entry) = latest(state)?.into_iter().find(named) else {
         return Err(Error::new(Kind::NotFound, format!("no log of a test `{}`", test.escape_debug()))
             .with_hint("Run the test first."));
@@ -189,22 +184,17 @@ pub fn read(state: &Connection, test: &str, from: u64, count: usize) -> Result<P
     }
     let frame: Option<Vec<u8>> =
         state.query_row("SELECT frame FROM ocx_log WHERE id=?1", [entry.id], |row| row.get(0))?;
-    let mut lines = Lines::new(from, count.min(MAX_SHOWN));
+    let mut lines = Lines::new(from, count.min(SHOWN_MAX));
     lines
         .read(&frame.unwrap_or_default(), &entry.count)
         .map_err(|e| Error::new(Kind::Corrupt, format!("the log of test `{test}`: {e}")).caused_by(e))?;
-    Ok(Part { entry, lines: lines.found })
+    Ok(LogPart { entry, lines: lines.found })
 }
 
 const GONE: &str = "the process that ran it ended";
 
-pub(crate) fn holds_table(state: &Connection, name: &str) -> Result<bool> {
-    let sql = "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?1";
-    Ok(state.query_row(sql, [name], |_| Ok(())).optional()?.is_some())
-}
-
-fn entries(state: &Connection, which: &str) -> Result<Vec<Entry>> {
-    if !holds_table(state, "ocx_log")? {
+fn entries(state: &Connection, which: &str) -> Result<Vec<LogEntry>> {
+    if !state.table_exists(None, TABLE)? {
         return Ok(Vec::new());
     }
     let sql = format!("SELECT {FIELDS} FROM ocx_log WHERE {which} ORDER BY id DESC");
@@ -213,24 +203,18 @@ fn entries(state: &Connection, which: &str) -> Result<Vec<Entry>> {
     rows.map(|row| row?).collect()
 }
 
-fn entry(row: &Row<'_>) -> Result<Entry> {
+fn entry(row: &Row<'_>) -> Result<LogEntry> {
     let (pid, start): (i32, i64) = (row.get("pid")?, row.get("pid_start")?);
     let number = |name: &str| row.get::<_, Option<i64>>(name).map(|n| n.unwrap_or_default().cast_unsigned());
     let word: Option<String> = row.get("outcome")?;
-    let code = row.get::<_, Option<i32>>("code")?.unwrap_or_default();
-    let why = row.get::<_, Option<String>>("why")?.unwrap_or_default();
+    let owner = Identity { pid, start: start.cast_unsigned() };
     let outcome = match word.as_deref() {
-        None if lives(pid, start.cast_unsigned()) => None,
+        None if owner.lives() => None,
         None => Some(Outcome::Lost { why: GONE.into() }),
-        Some("passed") => Some(Outcome::Passed),
-        Some("failed") => Some(Outcome::Failed { exit: code }),
-        Some("signal") => Some(Outcome::Signal { number: code }),
-        Some("timed_out") => Some(Outcome::TimedOut),
-        Some("cancelled") => Some(Outcome::Cancelled),
-        Some(_) => Some(Outcome::Lost { why }),
+        Some(word) => Some(Outcome::from_parts(word, row.get("code")?, row.get("why")?)),
     };
     let left = row.get::<_, Option<String>>("left_behind")?.unwrap_or_default();
-    Ok(Entry {
+    Ok(LogEntry {
         id: row.get("id")?,
         mark: Mark::from_stored(row.get("mark")?),
         count: Count {
@@ -252,7 +236,7 @@ fn entry(row: &Row<'_>) -> Result<Entry> {
     })
 }
 
-/// Picks lines out of a stream, of each only as much as is shown.
+/// Picks lines out of a stream; of each line it keeps only as much as is shown.
 struct Lines {
     number: u64,
     length: u64,
@@ -301,7 +285,7 @@ impl Lines {
     }
 
     fn feed(&mut self, piece: &[u8]) {
-        let room = (MAX_LINE + 3).saturating_sub(self.start.len()).min(piece.len());
+        let room = (LINE_BYTES_MAX + 3).saturating_sub(self.start.len()).min(piece.len());
         self.start.extend_from_slice(&piece[..room]);
         self.length += piece.len() as u64;
     }
@@ -329,7 +313,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::process::Output;
+    use crate::process::{Exit, Output};
 
     fn test(name: &str) -> Test {
         Test { name: name.into(), command: "make".into(), limit: "1m".parse().unwrap() }
@@ -343,26 +327,22 @@ mod tests {
         output.finish().unwrap()
     }
 
-    fn ran(state: &Connection, name: &str, outcome: Outcome, printed: &[&[u8]]) {
-        let kept = kept(printed);
-        let ended = Ended {
-            outcome,
+    fn ran(state: &Connection, name: &str, exit: Exit, printed: &[&[u8]]) {
+        let finished = Finished {
+            exit,
             duration: Duration::from_millis(1500),
-            tail: Vec::new(),
-            lines: kept.count.lines(),
-            bytes: kept.count.bytes,
             left_behind: vec![Leftover { pid: 7, command: "sleep".into(), ended: true }],
         };
         let id = begin(state, &test(name), &Hash::of(b"t"), &Mark::fresh()).unwrap();
-        end(state, id, &ended, &kept).unwrap();
+        end(state, id, &finished, &kept(printed)).unwrap();
     }
 
     #[test]
     fn a_log_is_read_in_parts() {
         let state = Connection::open_in_memory().unwrap();
         assert_eq!(read(&state, "unit", 1, 10).unwrap_err().kind(), Kind::NotFound);
-        ran(&state, "unit", Outcome::Passed, &[b"old\n"]);
-        ran(&state, "unit", Outcome::Failed { exit: 2 }, &[b"1\n2\n3\n", b"\n5"]);
+        ran(&state, "unit", Exit::Status(0), &[b"old\n"]);
+        ran(&state, "unit", Exit::Status(2), &[b"1\n2\n3\n", b"\n5"]);
         let part = read(&state, "unit", 2, 3).unwrap();
         assert_eq!(part.lines, [(2, "2".into()), (3, "3".into()), (4, String::new())]);
         assert_eq!(part.entry.outcome, Some(Outcome::Failed { exit: 2 }));
@@ -372,7 +352,7 @@ mod tests {
         for wrong in [0, 6] {
             assert_eq!(read(&state, "unit", wrong, 9).unwrap_err().kind(), Kind::Invalid);
         }
-        ran(&state, "quiet", Outcome::Passed, &[]);
+        ran(&state, "quiet", Exit::Status(0), &[]);
         assert!(read(&state, "quiet", 1, 9).unwrap().lines.is_empty());
     }
 
@@ -381,7 +361,7 @@ mod tests {
         let state = Connection::open_in_memory().unwrap();
         let block: Vec<u8> = (0..8192).flat_map(|n| format!("{n:07}\n").into_bytes()).collect();
         let blocks = vec![&block[..]; (80 << 20) / block.len()];
-        ran(&state, "unit", Outcome::TimedOut, &blocks);
+        ran(&state, "unit", Exit::TimedOut, &blocks);
         let last = 80 * 1024 * 128;
         let part = read(&state, "unit", last - 1, 9).unwrap();
         assert_eq!(part.lines, [(last - 1, "0008190".into()), (last, "0008191".into())]);
@@ -398,7 +378,7 @@ mod tests {
     #[test]
     fn t18_one_huge_line_is_cut_and_says_its_length() {
         let state = Connection::open_in_memory().unwrap();
-        ran(&state, "unit", Outcome::Passed, &[&vec![b'x'; 20 << 20]]);
+        ran(&state, "unit", Exit::Status(0), &[&vec![b'x'; 20 << 20]]);
         let lines = read(&state, "unit", 1, 10).unwrap().lines;
         assert_eq!(lines.len(), 1);
         assert!(lines[0].1.ends_with("[cut: a line of 20971520 bytes]") && lines[0].1.len() < 2_100);
@@ -408,7 +388,7 @@ mod tests {
     fn only_the_last_logs_are_kept() {
         let state = Connection::open_in_memory().unwrap();
         for n in 0..25 {
-            ran(&state, &format!("t{n}"), Outcome::Passed, &[b"x\n"]);
+            ran(&state, &format!("t{n}"), Exit::Status(0), &[b"x\n"]);
         }
         let names: Vec<_> = latest(&state).unwrap().into_iter().map(|entry| entry.test).collect();
         assert_eq!(names.len(), 20);
@@ -419,7 +399,7 @@ mod tests {
     fn r08_a_run_whose_process_ended_is_lost() {
         let state = Connection::open_in_memory().unwrap();
         begin(&state, &test("unit"), &Hash::of(b"t"), &Mark::fresh()).unwrap();
-        assert_eq!(running(&state).unwrap().unwrap().pid, this().0);
+        assert_eq!(running(&state).unwrap().unwrap().pid, Identity::this().pid);
         assert_eq!(read(&state, "unit", 1, 1).unwrap_err().kind(), Kind::Busy);
         state.execute("UPDATE ocx_log SET pid_start = pid_start + 1", []).unwrap();
         assert_eq!(running(&state).unwrap(), None);

@@ -1,10 +1,11 @@
-//! What a call that asked for tests is told: the tests that ended, and the one that runs.
+//! What a call that asked for tests learns: the tests that ended, and the one that runs.
 
 use std::time::Duration;
 
-use super::{Change, Test};
+use super::{Outcome, Test};
+use crate::checkout::Change;
 use crate::name::Hash;
-use crate::process::{Ended, Outcome};
+use crate::process::Leftover;
 
 /// The test that runs at this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +28,15 @@ pub struct TestResult {
     /// The tree it ran on.
     pub tree: Hash,
     /// How it ended.
-    pub ended: Ended,
+    pub outcome: Outcome,
+    /// How long it ran.
+    pub duration: Duration,
+    /// How many lines it printed.
+    pub lines: u64,
+    /// The last of them, standard output and standard error as they came.
+    pub tail: Vec<String>,
+    /// Processes that were still there when its command ended, and were ended then.
+    pub left_behind: Vec<Leftover>,
     /// What changed in the tree while it ran; then its outcome counts for no tree.
     pub changes: Vec<Change>,
     /// Why the tree could not be read afterwards; then its outcome counts for no tree.
@@ -38,11 +47,11 @@ impl TestResult {
     /// Whether this is a pass of exactly [`tree`](Self::tree).
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.ended.outcome == Outcome::Passed && self.on_one_tree()
+        self.outcome == Outcome::Passed && self.on_one_tree()
     }
 
     /// Whether the tree is known to have stayed as it was.
-    pub(crate) fn on_one_tree(&self) -> bool {
+    pub(super) fn on_one_tree(&self) -> bool {
         self.changes.is_empty() && self.unreadable.is_none()
     }
 }
@@ -54,7 +63,7 @@ pub struct TestReport {
     pub results: Vec<TestResult>,
     /// The test that still runs: the same call goes on waiting for it.
     pub running: Option<Progress>,
-    /// The tests that have not started, and never will when nothing runs any more.
+    /// The tests that have not started. They never will if nothing runs any more.
     pub not_run: Vec<String>,
     /// Whether nothing runs any more.
     pub finished: bool,

@@ -10,7 +10,7 @@ use super::input::Input;
 use super::plan::Permit;
 use super::session::Call;
 use crate::error::{Error, Kind, Result};
-use crate::work::{Comment, Ready, Saving, Untested, Way, settings_changed};
+use crate::work::{Comment, Delivery, ReadySave, SavePlan, Untested, settings_changed};
 
 /// How many names of each list are shown.
 const NAMES_MAX: usize = 40;
@@ -58,20 +58,20 @@ pub(super) fn meant(mut fields: Map<String, Value>) -> Value {
 ///
 /// # Errors
 /// Whatever forbids the check-in, with the call that brings it nearer.
-pub(super) fn prepare(call: &Call<'_>, way: Way) -> Result<Saving, Stop> {
-    call.run().saving(call.user(), way, call.watch().handle()).map_err(explained)
+pub(super) fn prepare(call: &Call<'_>, delivery: Delivery) -> Result<SavePlan, Stop> {
+    call.run().plan_save(call.user(), delivery, call.watch().handle()).map_err(explained)
 }
 
 /// What is known of it before anything is done.
-pub(super) fn known(saving: &Saving) -> Value {
+pub(super) fn known(saving: &SavePlan) -> Value {
     match saving {
-        Saving::Make(ready) => {
+        SavePlan::Make(ready) => {
             let mut known = described(ready);
             known["committed"] = false.into();
             known["would_commit"] = true.into();
             known
         }
-        Saving::Send(unsent) => json!({"committed": true, "checkin": unsent.last(), "not_pushed": unsent}),
+        SavePlan::Send(unsent) => json!({"committed": true, "checkin": unsent.last(), "not_pushed": unsent}),
     }
 }
 
@@ -79,14 +79,14 @@ pub(super) fn known(saving: &Saving) -> Value {
 pub(super) fn perform(
     call: &Call<'_>,
     permit: &Permit<'_>,
-    saving: &Saving,
+    saving: &SavePlan,
     comment: &Comment,
 ) -> Result<Value, Stop> {
     // Others may write from here on: the check-in refuses files that are no longer those that were looked at.
     permit.end_turn();
     let ready = match saving {
-        Saving::Make(ready) => ready,
-        Saving::Send(unsent) => {
+        SavePlan::Make(ready) => ready,
+        SavePlan::Send(unsent) => {
             return Ok(json!({"checkin": unsent.last(), "committed": true, "pushed": false}));
         }
     };
@@ -94,7 +94,7 @@ pub(super) fn perform(
     if call.run().catch_up(ready, call.watch().handle()) {
         permit.did("pull");
     }
-    let hash = call.run().make(ready, comment, call.watch().handle())?;
+    let hash = call.run().make(ready, comment, call.watch().handle()).map_err(explained)?;
     permit.did("check_in");
     let mut result = json!({"checkin": hash, "committed": true, "pushed": false});
     if let (Value::Object(into), Value::Object(from)) = (&mut result, described(ready)) {
@@ -104,7 +104,7 @@ pub(super) fn perform(
 }
 
 /// What the check-in takes in, and what a reader of it should look at.
-fn described(ready: &Ready) -> Value {
+fn described(ready: &ReadySave) -> Value {
     let mut changes = changed(&ready.status);
     let of = changes.len();
     changes.truncate(NAMES_MAX);
@@ -149,9 +149,23 @@ fn explained(error: Error) -> Stop {
         (Kind::Unchanged | Kind::Changed, _) => Some(("ocx_context", json!({}))),
         _ => None,
     };
-    let stop = Stop::from(error);
+    let stop = Stop::from(worded(error));
     match next {
         Some((tool, arguments)) => stop.next(tool, arguments),
         None => stop,
+    }
+}
+
+/// Names the tool or the command by which the hint of a refusal is followed.
+fn worded(error: Error) -> Error {
+    match error.kind() {
+        Kind::Untested => error.with_hint(
+            "Run ocx_test, mend what fails, and save when every test has passed since the last change.",
+        ),
+        Kind::WouldFork => error.with_hint(
+            "Your files are as they were. Bring the checkout to the newest check-in (`ocx update`), then test \
+             and save again.",
+        ),
+        _ => error,
     }
 }

@@ -14,7 +14,7 @@ use super::session::Call;
 use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash};
-use crate::work::{Comment, Saving, Way};
+use crate::work::{Comment, Delivery, SavePlan};
 
 /// The tool.
 pub struct CommitAndSync;
@@ -61,9 +61,9 @@ impl Tool for CommitAndSync {
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
         let comment = commit::comment(input)?;
         let have = input.text("have").map(|text| held(call, text)).transpose()?;
-        let saving = commit::prepare(call, Way::Bundle)?;
+        let saving = commit::prepare(call, Delivery::Bundle)?;
         let mut log = vec![Operation::reads("read_status")];
-        if let Saving::Make(ready) = &saving {
+        if let SavePlan::Make(ready) = &saving {
             let pulls = ready.continues() && call.run().checkout().repository().has_remote()?;
             log.extend(pulls.then(|| Operation::changes("pull")));
             log.push(Operation::changes("check_in"));
@@ -76,16 +76,16 @@ impl Tool for CommitAndSync {
 fn perform(
     call: &Call<'_>,
     permit: &Permit<'_>,
-    saving: &Saving,
+    saving: &SavePlan,
     comment: &Comment,
     have: Option<Hash>,
 ) -> Result<Value, Stop> {
     let mut result = commit::perform(call, permit, saving, comment)?;
     result["note"] = match saving {
-        Saving::Make(_) => {
+        SavePlan::Make(_) => {
             "Nothing was pushed: make `next_call` on your remote connection. An ocx_save here would push this check-in."
         }
-        Saving::Send(_) => {
+        SavePlan::Send(_) => {
             "Nothing has changed since, and no new check-in was made: the bundle holds what was committed before. An \
              ocx_save here would push it."
         }
@@ -97,7 +97,7 @@ fn perform(
 }
 
 /// Adds the bundle, and the call that publishes it.
-fn bundle(call: &Call<'_>, saving: &Saving, have: Option<Hash>, result: &mut Value) -> Result<()> {
+fn bundle(call: &Call<'_>, saving: &SavePlan, have: Option<Hash>, result: &mut Value) -> Result<()> {
     let branch = branch(call, saving)?;
     result["branch"] = branch.as_str().into();
     let mut selection = Selection::branch(branch.clone());
@@ -128,10 +128,10 @@ fn bundle(call: &Call<'_>, saving: &Saving, have: Option<Hash>, result: &mut Val
 }
 
 /// The branch that is sent: the one of the check-in.
-fn branch(call: &Call<'_>, saving: &Saving) -> Result<Branch> {
+fn branch(call: &Call<'_>, saving: &SavePlan) -> Result<Branch> {
     match saving {
-        Saving::Make(ready) => Ok(ready.branch.clone()),
-        Saving::Send(unsent) => match unsent.last() {
+        SavePlan::Make(ready) => Ok(ready.branch.clone()),
+        SavePlan::Send(unsent) => match unsent.last() {
             Some(last) => Branch::parse(&call.store().check_in(last)?.branch),
             None => call.run().branch(),
         },
@@ -148,6 +148,6 @@ fn held(call: &Call<'_>, text: &str) -> Result<Hash> {
             Err(Error::new(Kind::NotFound, format!("field `have`: check-in `{hash}` is private"))
                 .with_hint(hint))
         }
-        Err(e) => Err(Error::new(e.kind(), format!("field `have`: {e}")).with_hint(hint)),
+        Err(e) => Err(Error::new(e.kind(), format!("field `have`: {e}")).with_hint(hint).caused_by(e)),
     }
 }

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::checkout::Checkout;
     use crate::name::User;
-    use crate::process::Leash;
+    use crate::process::Supervisor;
     use crate::record::Users;
     use crate::repo::{NewRepository, Repository};
     use crate::tool::declare::{Capability, Declaration, Hints};
@@ -172,7 +172,7 @@ mod tests {
             Repository::create(&folder.join("r.fossil"), &NewRepository { user: ann.clone() }).unwrap();
         Checkout::open(&repository, &folder.join("work"), None, Some(&ann)).unwrap();
         Users::of(&repository).create(&User::parse("bob").unwrap(), "io", "", None, &ann).unwrap();
-        Session::with_leash(folder.join("work"), Leash::at("ocx"))
+        Session::with_supervisor(folder.join("work"), Supervisor::at("ocx"))
     }
 
     #[test]

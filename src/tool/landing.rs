@@ -115,6 +115,7 @@ fn fit(
         let hint = e.hint().unwrap_or_default().to_owned();
         Error::new(e.kind(), format!("check-in {short}: {e}"))
             .with_hint(format!("{hint} Commit again in your clone with such a comment, and bundle that."))
+            .caused_by(e)
     })?;
     let mut parents = check_in.parents.iter();
     let first = parents.next().map(|parent| beneath(store, check_in, parent, before)).transpose()?.flatten();

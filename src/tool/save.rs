@@ -12,7 +12,7 @@ use super::plan::{Permit, Plan};
 use super::session::Call;
 use crate::name::Hash;
 use crate::sync::SyncOptions;
-use crate::work::{Comment, Saving, Way};
+use crate::work::{Comment, Delivery, SavePlan};
 
 /// The tool.
 pub struct Save;
@@ -47,10 +47,10 @@ impl Tool for Save {
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
         let comment = commit::comment(input)?;
         let again = input.again();
-        let saving = commit::prepare(call, Way::Push)?;
+        let saving = commit::prepare(call, Delivery::Push)?;
         let remote = call.run().checkout().repository().has_remote()?;
         let mut log = vec![Operation::reads("read_status")];
-        if let Saving::Make(ready) = &saving {
+        if let SavePlan::Make(ready) = &saving {
             log.extend((remote && ready.continues()).then(|| Operation::changes("pull")));
             log.push(Operation::changes("check_in"));
         }
@@ -62,13 +62,13 @@ impl Tool for Save {
 
 fn perform(
     call: &Call<'_>,
-    saving: &Saving,
+    saving: &SavePlan,
     comment: &Comment,
     again: &Value,
     permit: &Permit<'_>,
 ) -> Result<Value, Stop> {
     let mut result = commit::perform(call, permit, saving, comment)?;
-    if matches!(saving, Saving::Send(_)) {
+    if matches!(saving, SavePlan::Send(_)) {
         result["note"] =
             "Nothing has changed since; what was saved before is sent. No new check-in was made.".into();
     }

@@ -17,16 +17,16 @@ use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::Password;
 use crate::name::{Hash, TreePath, User};
-use crate::process::Leash;
+use crate::process::Supervisor;
 use crate::repo::store::{Files, Store};
 use crate::tree::{Found, Search, Tree};
-use crate::work::Run;
+use crate::work::Workspace;
 
 /// Where calls act: the checkout that holds a folder. Clones share it.
 #[derive(Clone)]
 pub struct Session {
     folder: PathBuf,
-    leash: Leash,
+    supervisor: Supervisor,
     password: Option<Password>,
     binding: Binding,
     login: Option<User>,
@@ -35,25 +35,25 @@ pub struct Session {
 
 #[derive(Default)]
 struct Shared {
-    run: Mutex<Option<Arc<Run>>>,
+    run: Mutex<Option<Arc<Workspace>>>,
     /// Held by the one call that writes in the checkout.
     writing: Mutex<()>,
 }
 
 impl Session {
     /// A session in the checkout that holds `folder`; there need not be one yet. Only for the `ocx` program:
-    /// it keeps test commands on a leash that is the program itself.
+    /// the program itself supervises test commands.
     #[must_use]
     pub fn at(folder: impl Into<PathBuf>) -> Self {
-        Self::with_leash(folder, Leash::this_program())
+        Self::with_supervisor(folder, Supervisor::this_program())
     }
 
     /// As [`at`](Self::at), for a host that is another program.
     #[must_use]
-    pub fn with_leash(folder: impl Into<PathBuf>, leash: Leash) -> Self {
+    pub fn with_supervisor(folder: impl Into<PathBuf>, supervisor: Supervisor) -> Self {
         Self {
             folder: folder.into(),
-            leash,
+            supervisor,
             password: None,
             binding: Binding::default(),
             login: None,
@@ -87,13 +87,14 @@ impl Session {
     }
 
     /// The run of the checkout; opened again when the checkout was closed or replaced meanwhile.
-    fn run(&self) -> Result<Arc<Run>> {
+    fn run(&self) -> Result<Arc<Workspace>> {
         let mut run = self.shared.run.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = run.as_ref().filter(|r| r.checkout().is_there()) {
             return Ok(Arc::clone(open));
         }
         let checkout = Checkout::at(&self.folder).map_err(|e| self.no_checkout(e))?;
-        let opened = Arc::new(Run::open(checkout, self.leash.clone()).with_password(self.password.clone()));
+        let opened =
+            Arc::new(Workspace::open(checkout, self.supervisor.clone()).with_password(self.password.clone()));
         *run = Some(Arc::clone(&opened));
         Ok(opened)
     }
@@ -123,7 +124,7 @@ impl Session {
 pub struct Call<'a> {
     session: &'a Session,
     tool: &'static str,
-    run: Arc<Run>,
+    run: Arc<Workspace>,
     /// Who calls.
     user: User,
     /// Whose the checkout is.
@@ -215,7 +216,7 @@ impl<'a> Call<'a> {
 
     /// The run.
     #[must_use]
-    pub fn run(&self) -> &Run {
+    pub fn run(&self) -> &Workspace {
         &self.run
     }
 

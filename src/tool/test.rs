@@ -11,8 +11,7 @@ use super::plan::Plan;
 use super::session::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
-use crate::process::Outcome;
-use crate::testing::{Ask, DECLARED_FILE, Declared, Progress, TestReport, TestResult, Which};
+use crate::testing::{DECLARED_FILE, Declared, Outcome, Progress, TestReport, TestResult, Waiter, Which};
 
 /// The tool.
 pub struct Test;
@@ -92,9 +91,9 @@ fn not_declared(call: &Call<'_>, tests: &Declared, name: &str, error: Error) -> 
 fn run(call: &Call<'_>, declared: &Declared, name: Option<&str>) -> Result<TestReport> {
     let which = name.map_or(Which::All, |n| Which::Named(n.to_owned()));
     let mut progress = |now: &Progress| call.watch().progress(progress_line(now));
-    let mut ask =
-        Ask { wait: call.watch().patience(), cancel: call.watch().handle(), progress: &mut progress };
-    call.run().test(declared, &which, &mut ask)
+    let mut waiter =
+        Waiter { limit: call.watch().patience(), cancel: call.watch().handle(), progress: &mut progress };
+    call.run().test(declared, &which, &mut waiter)
 }
 
 fn progress_line(now: &Progress) -> String {
@@ -141,8 +140,8 @@ fn why(result: &TestResult) -> String {
     if let Some(unreadable) = &result.unreadable {
         return format!("left files that cannot be saved: {unreadable}");
     }
-    if result.changes.is_empty() || result.ended.outcome != Outcome::Passed {
-        return result.ended.outcome.to_string();
+    if result.changes.is_empty() || result.outcome != Outcome::Passed {
+        return result.outcome.to_string();
     }
     let changed: Vec<String> =
         result.changes.iter().take(5).map(|c| format!("`{}` {}", c.path.shown(), c.how)).collect();
@@ -150,7 +149,7 @@ fn why(result: &TestResult) -> String {
 }
 
 fn next_step(failed: &[&TestResult]) -> &'static str {
-    if failed.iter().all(|r| r.ended.outcome == Outcome::Passed) {
+    if failed.iter().all(|r| r.outcome == Outcome::Passed) {
         "Run the tests again on the files as they are now; a test that changes files every time has to ignore them."
     } else {
         "Read what the test printed, edit, and run ocx_test again; `log_from` pages through the whole log."
@@ -158,16 +157,16 @@ fn next_step(failed: &[&TestResult]) -> &'static str {
 }
 
 fn one(result: &TestResult, budget: usize) -> Value {
-    let (lines, cut) = last(&result.ended.tail, budget);
+    let (lines, cut) = last(&result.tail, budget);
     let mut one = json!({
         "name": result.test.name,
         "passed": result.passed(),
-        "outcome": result.ended.outcome.to_string(),
-        "seconds": (result.ended.duration.as_secs_f64() * 1_000.0).round() / 1_000.0,
+        "outcome": result.outcome.to_string(),
+        "seconds": (result.duration.as_secs_f64() * 1_000.0).round() / 1_000.0,
         "tree": result.tree,
         "output": lines,
-        "shown": result.ended.tail.len() - cut,
-        "of": result.ended.lines,
+        "shown": result.tail.len() - cut,
+        "of": result.lines,
     });
     if !result.changes.is_empty() {
         one["changed_meanwhile"] = result
@@ -177,8 +176,8 @@ fn one(result: &TestResult, budget: usize) -> Value {
             .map(|c| json!({"path": c.path.shown(), "how": c.how.to_string()}))
             .collect();
     }
-    if !result.ended.left_behind.is_empty() {
-        one["processes_ended"] = result.ended.left_behind.len().into();
+    if !result.left_behind.is_empty() {
+        one["processes_ended"] = result.left_behind.len().into();
     }
     one
 }

@@ -25,7 +25,7 @@ pub struct Import {
     /// The login of this repository that the artifacts are received from.
     pub user: User,
     /// Accept nothing new but check-ins by this user on this branch, their files, and the tags that they set on
-    /// themselves: for what comes from others. What is here and public already brings nothing, and may be of anyone.
+    /// themselves. For artifacts that come from others. What is here already and public may be of anyone.
     pub only: Option<(User, Branch)>,
     /// Called for every artifact.
     pub progress: Option<Progress>,
@@ -56,8 +56,8 @@ pub struct Imported {
     pub present: usize,
 }
 
-/// Verifies a set and applies the rules of an import, but for those that need Fossil's linking: on which branch its
-/// check-ins come to be. Nothing is written.
+/// Verifies a set and applies the rules of an import, except for the branch of the check-ins, which only Fossil's
+/// linking tells. Writes nothing.
 ///
 /// # Errors
 /// As for [`receive`].
@@ -92,7 +92,7 @@ pub(crate) fn receive(change: &mut Change<'_>, staged: &Staged, import: &Import)
     let held = rules::held(change.connection(), staged)?;
     let (findings, (stored, likely)) = staged.judge(|queue| {
         let (stored, likely) = store(change, staged, import, queue)?;
-        // What is not from others is linked in while it is verified: if that fails, all is undone.
+        // The caller's own artifacts are linked in while they are verified. If that fails, all is undone.
         if import.only.is_none() {
             link(change, staged, &stored, &likely)?;
         }

@@ -1,7 +1,7 @@
-//! Which branch a save goes to, and whether it may go there at all. Never trunk.
+//! Which branch a save goes to, and whether it may go there. It never goes to trunk.
 
 use crate::error::{Error, Kind, Result};
-use crate::name::{Branch, Hash, User};
+use crate::name::{Branch, Hash, User, time::utc};
 use crate::repo::store::{CheckInInfo, Store};
 
 use super::journal::Saved;
@@ -9,8 +9,8 @@ use super::journal::Saved;
 /// How many working branches one checkout may go through.
 const BRANCHES_MAX: u32 = 1_000;
 
-/// The working branch of a checkout that stands on `parent`: the one it is on already, where that is one of this
-/// user's, or else a new one named after user and checkout.
+/// Returns the working branch of a checkout that stands on `parent`: the branch it is on, if it is one of this user's,
+/// or else a new one named after user and checkout.
 ///
 /// # Errors
 /// Those of reading the repository; `Invalid` for a user whose name no branch can carry.
@@ -28,8 +28,8 @@ pub fn working_branch(store: &Store, parent: &CheckInInfo, user: &User, checkout
         .with_hint("Open another checkout for the next task."))
 }
 
-/// Refuses a save that would land where it must not: on a check-in that was moved, closed, made private, superseded,
-/// or dated later than now.
+/// Refuses a save whose parent must not have a child of it: a check-in that was moved, closed, made private,
+/// superseded, or dated later than now.
 ///
 /// # Errors
 /// `Refused`, `Closed` or `WouldFork`, naming the check-in.
@@ -58,8 +58,8 @@ pub fn check_parent(parent: &CheckInInfo, user: &User, saved: &[Saved], now: f64
             let what =
                 format!("`{}` has a newer check-in than {short}, so a save would fork it", parent.branch);
             return Err(Error::new(Kind::WouldFork, what).with_hint(
-                "Your files are as they were. Bring the checkout to the newest check-in (`ocx update`), then test \
-                 and save again.",
+                "Your files are as they were. Update the checkout to the newest check-in of the branch, then test and \
+                 save again.",
             ));
         }
     }
@@ -76,13 +76,6 @@ pub fn check_parent(parent: &CheckInInfo, user: &User, saved: &[Saved], now: f64
     Ok(())
 }
 
-/// Now, as a Julian day.
-#[must_use]
-pub fn julian_now() -> f64 {
-    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    2_440_587.5 + since_1970.map_or(0.0, |d| d.as_secs_f64()) / 86_400.0
-}
-
 fn is_own(branch: &str, user: &User) -> bool {
     branch
         .strip_prefix(&prefix(user))
@@ -93,34 +86,13 @@ fn prefix(user: &User) -> String {
     format!("agent/{user}-")
 }
 
-/// The first branch carries the checkout's own digits; a later one, digits that follow from them.
+/// Returns the digits of the checkout's branch number `n`. The first branch has the digits of the checkout; those of
+/// a later one follow from them, so that they are the same each time.
 fn digits(checkout_id: &str, n: u32) -> String {
     if n == 0 {
         return checkout_id.to_owned();
     }
     Hash::of(format!("{checkout_id} {n}").as_bytes()).as_str()[..8].to_owned()
-}
-
-/// A Julian day as `2026-01-31T12:00:00Z`.
-fn utc(julian: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970 of any real date fit")]
-    let seconds = ((julian - 2_440_587.5) * 86_400.0).floor() as i64;
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3_600, second / 60 % 60, second % 60)
-}
-
-/// The date of a day since 1970, in the Gregorian calendar: eras of 400 years that begin on a first of March.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let day_of_era = z.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
 #[cfg(test)]
@@ -141,12 +113,5 @@ mod tests {
         assert_eq!(digits("0a1b2c3d", 0), "0a1b2c3d");
         assert_ne!(digits("0a1b2c3d", 1), digits("0a1b2c3d", 2));
         assert_eq!(digits("0a1b2c3d", 1), digits("0a1b2c3d", 1));
-    }
-
-    #[test]
-    fn julian_days_are_shown_as_dates() {
-        assert_eq!(utc(2_440_587.5), "1970-01-01T00:00:00Z");
-        assert_eq!(utc(2_451_604.5), "2000-03-01T00:00:00Z");
-        assert_eq!(utc(2_462_502.5), "2030-01-01T00:00:00Z");
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 /// The most bytes of one part.
 pub const PART_BYTES_MAX: usize = 2_000;
 
-/// A comment of four lines; each part is one of them whatever line breaks it was given with.
+/// A comment of four lines. Each part is one of them; line breaks in it become spaces.
 ///
 /// ```
 /// use ocx::work::Comment;
@@ -43,7 +43,7 @@ impl Comment {
     /// Reads the comment of a check-in that was made elsewhere.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and `Invalid` for anything but the four lines.
+    /// As [`new`](Self::new), and `Invalid` if it has not the four lines.
     pub fn parse(text: &str) -> Result<Self> {
         let lines: Vec<&str> = text.trim_end().split('\n').collect();
         let [title, rest @ ..] = &lines[..] else { return Err(not_four(lines.len())) };
@@ -87,7 +87,7 @@ fn is_break(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// A part that begins with its own label, as the whole comment shows it, is the part after it.
+/// Drops the part's own label from its beginning: people copy it from a whole comment.
 fn without_label<'a>(part: &str, line: &'a str) -> &'a str {
     match line.split_once(':') {
         Some((label, rest)) if label.trim_end().eq_ignore_ascii_case(part) => rest.trim_start(),
@@ -95,7 +95,7 @@ fn without_label<'a>(part: &str, line: &'a str) -> &'a str {
     }
 }
 
-/// Line breaks, with the white space around them, become one space.
+/// Makes one line of a part: a line break and the white space around it become one space.
 fn one_line(part: &str, text: &str) -> Result<String> {
     let pieces: Vec<&str> = text.split(is_break).map(str::trim).filter(|p| !p.is_empty()).collect();
     let line = without_label(part, &pieces.join(" ")).to_owned();

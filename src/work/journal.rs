@@ -1,7 +1,7 @@
 //! What a checkout has saved and what of it was sent, kept in the checkout's own database.
 //!
-//! Whether the server holds a check-in is for the server to say; this is only what to ask it about. A save is noted
-//! before it is made, so that one cut short by a crash is found again and never made twice.
+//! Only the server knows whether it holds a check-in; the journal knows what to ask it about. A save is noted before
+//! it is made, so that a save that a crash cut short is found again and never made twice.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -39,7 +39,7 @@ pub struct Begun {
     pub comment: String,
 }
 
-/// The journal of one checkout. Reading never makes a table, so that looking changes nothing.
+/// The journal of one checkout. Reading makes no table, so that looking changes nothing.
 #[derive(Clone, Copy)]
 pub struct Journal<'a>(&'a Connection);
 
@@ -67,7 +67,7 @@ impl<'a> Journal<'a> {
         .collect()
     }
 
-    /// The save that was begun and not ended, when a process was cut short.
+    /// The save that was begun and not ended, if a process was cut short.
     ///
     /// # Errors
     /// Those of reading the database.
@@ -100,7 +100,7 @@ impl<'a> Journal<'a> {
         Ok(())
     }
 
-    /// Notes that the save that was begun gave a check-in, or none.
+    /// Notes that the save that was begun made this check-in, or none.
     ///
     /// # Errors
     /// Those of writing the database.

@@ -3,12 +3,12 @@
 mod branch;
 mod comment;
 mod journal;
-mod lock;
 mod save;
+mod save_lock;
 mod workspace;
 
 pub use branch::working_branch;
 pub use comment::Comment;
 pub use journal::{Begun, Journal, Saved};
-pub use save::{Ready, Saving, TestChange, Untested, Way, settings_changed};
-pub use workspace::{Run, Standing, set_objective};
+pub use save::{Delivery, ReadySave, SavePlan, TestChange, Untested, settings_changed};
+pub use workspace::{Standing, Workspace, set_objective};

@@ -1,19 +1,18 @@
-//! Saving: every change of the checkout as one check-in on the working branch, then to the server.
+//! Saving: every change of the checkout becomes one check-in on the working branch, which is sent to the server.
 //!
-//! Made and sent are two states, kept apart: what is made is never made again, and what is not sent yet is sent by
-//! the next save.
+//! Made and sent are two states. What is made is never made again; what is not sent yet is sent by the next save.
 
 use std::collections::BTreeMap;
 
-use super::branch::{check_parent, julian_now, working_branch};
+use super::branch::{check_parent, working_branch};
 use super::journal::{Begun, Journal};
-use super::lock::Lock;
-use super::{Comment, Run};
+use super::save_lock::SaveLock;
+use super::{Comment, Workspace};
 use crate::cancel::Cancel;
 use crate::checkout::{CheckIn, Status};
 use crate::engine;
 use crate::error::{Error, Kind, Result};
-use crate::name::{Branch, Hash, TreePath, User};
+use crate::name::{Branch, Hash, TreePath, User, time::julian_now};
 use crate::repo::store::CheckInInfo;
 use crate::sync::{SyncOptions, Synced};
 use crate::testing::{DECLARED_FILE, Declared, Test, evidence};
@@ -21,25 +20,25 @@ use crate::testing::{DECLARED_FILE, Declared, Test, evidence};
 /// How many names one refusal lists.
 const NAMES_MAX: usize = 10;
 
-/// How what is saved gets to others.
+/// How a check-in gets to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// Pushed to the remote, where there is one.
+pub enum Delivery {
+    /// It is pushed to the remote, if there is one.
     Push,
-    /// Carried there in a bundle.
+    /// It is carried there in a bundle.
     Bundle,
 }
 
 /// What a save would do.
-pub enum Saving {
+pub enum SavePlan {
     /// Make a check-in, and send it with whatever is unsent.
-    Make(Box<Ready>),
+    Make(Box<ReadySave>),
     /// Nothing has changed; send these, which were saved before.
     Send(Vec<Hash>),
 }
 
 /// A save that may be made.
-pub struct Ready {
+pub struct ReadySave {
     /// The checkout's files, and how they differ from the parent.
     pub status: Status,
     /// The hash over all of them.
@@ -48,16 +47,16 @@ pub struct Ready {
     pub parent: CheckInInfo,
     /// The branch it goes to.
     pub branch: Branch,
-    /// As whom.
+    /// Its user.
     pub user: User,
-    /// The tests that have passed on exactly this tree; empty when none is declared.
+    /// The tests that have passed on exactly this tree; empty if none is declared.
     pub tests: Vec<Test>,
     /// Declared tests that differ from the parent's.
     pub tests_changed: Vec<TestChange>,
 }
 
-impl Ready {
-    /// Whether the check-in goes on on its parent's branch.
+impl ReadySave {
+    /// Whether the check-in is on its parent's branch.
     #[must_use]
     pub fn continues(&self) -> bool {
         self.parent.branch == self.branch.as_str()
@@ -79,21 +78,21 @@ pub struct TestChange {
 #[derive(Debug)]
 pub struct Untested(pub Vec<String>);
 
-impl Run {
-    /// Finds what a save would do now.
+impl Workspace {
+    /// Finds what a save would do now. Changes nothing.
     ///
     /// # Errors
-    /// `Unchanged` when there is nothing to save or send; `Untested`, `Closed`, `WouldFork`, `Refused`, `Invalid`:
-    /// whatever forbids the save, naming it. Nothing is changed.
-    pub fn saving(&self, user: &User, way: Way, cancel: &Cancel) -> Result<Saving> {
+    /// `Unchanged` if there is nothing to save or send; `Untested`, `Closed`, `WouldFork`, `Refused` or `Invalid` for
+    /// what forbids the save, which it names.
+    pub fn plan_save(&self, user: &User, delivery: Delivery, cancel: &Cancel) -> Result<SavePlan> {
         let checkout = self.checkout();
-        // Between the storing of another save and the moving of the checkout to it, all looks like a fork.
-        let _lock = Lock::take(checkout.root(), cancel)?;
+        // While another save is stored and the checkout has not moved to it yet, it would look like a fork.
+        let _lock = SaveLock::take(checkout.root(), cancel)?;
         let status = checkout.status()?;
         if status.changes.is_empty() && status.refused.is_empty() {
             let unsent = self.unsent()?;
-            if !unsent.is_empty() && (way == Way::Bundle || self.remote()?.is_some()) {
-                return Ok(Saving::Send(unsent));
+            if !unsent.is_empty() && (delivery == Delivery::Bundle || self.remote()?.is_some()) {
+                return Ok(SavePlan::Send(unsent));
             }
             let ignored = if status.ignored.is_empty() { "" } else { "; ignored files don't count" };
             return Err(Error::new(
@@ -111,7 +110,7 @@ impl Run {
         let tree = status.tree_hash();
         self.refuse_untested(&tree, &declared)?;
         let tests_changed = tests_changed(&self.parent_tests(&parent.hash), &declared);
-        Ok(Saving::Make(Box::new(Ready {
+        Ok(SavePlan::Make(Box::new(ReadySave {
             status,
             tree,
             parent,
@@ -122,28 +121,28 @@ impl Run {
         })))
     }
 
-    /// Fetches what others have put on the working branch since, so that a save that would fork it is seen. Gives
-    /// whether it did: a server that cannot be asked now is no reason not to save.
-    pub fn catch_up(&self, ready: &Ready, cancel: &Cancel) -> bool {
+    /// Fetches what others have put on the working branch since, so that a save that would fork it is seen. Returns
+    /// whether it did. A server that cannot be reached now is no reason not to save.
+    pub fn catch_up(&self, ready: &ReadySave, cancel: &Cancel) -> bool {
         let pull = SyncOptions::pull().until(cancel);
         let repository = self.checkout().repository();
         ready.continues()
             && self.remote().ok().flatten().is_some_and(|remote| repository.sync(&remote, &pull).is_ok())
     }
 
-    /// Makes the check-in. The journal knows of it before it is there, so that a crash in between is seen.
+    /// Makes the check-in. It is noted in the journal first, so that a crash in between is seen.
     ///
     /// # Errors
     /// `Cancelled` before anything is made; `Busy`, `DiskFull` and the others of a check-in.
-    pub fn make(&self, ready: &Ready, comment: &Comment, cancel: &Cancel) -> Result<Hash> {
+    pub fn make(&self, ready: &ReadySave, comment: &Comment, cancel: &Cancel) -> Result<Hash> {
         if cancel.is_cancelled() {
             return Err(Error::new(Kind::Cancelled, "cancelled before anything was saved"));
         }
-        let _lock = Lock::take(self.checkout().root(), cancel)?;
+        let _lock = SaveLock::take(self.checkout().root(), cancel)?;
         self.adopt()?;
         if self.checkout().parent()? != ready.parent.hash {
             return Err(Error::new(Kind::Changed, "another save was made meanwhile")
-                .with_hint("Call ocx_context to see what is left to save."));
+                .with_hint("Look at what is left to save, then save again."));
         }
         let parent = self.checkout().repository().store().check_in(&ready.parent.hash)?;
         check_parent(&parent, &ready.user, &self.saved()?, julian_now())?;
@@ -195,7 +194,7 @@ impl Run {
         Ok(unsent)
     }
 
-    /// The check-in that an earlier process made without living to note it.
+    /// The check-in that an earlier process made and could not note, because it ended.
     ///
     /// # Errors
     /// Those of reading the checkout and the repository.
@@ -214,19 +213,19 @@ impl Run {
         Ok(None)
     }
 
-    /// Notes a check-in that opening the checkout has made good, so that it is sent as any other is.
+    /// Notes a check-in that opening the checkout has completed, so that it is sent like any other.
     pub(crate) fn note_recovered(&self) -> Result<()> {
         let Some(hash) = self.checkout().recovered() else { return Ok(()) };
         let branch = self.checkout().repository().store().check_in(&hash)?.branch;
         self.state(|db| Journal::new(db).end(Some((&hash, &branch))))
     }
 
-    /// Notes what an ended process has left, unless one is at work on it now.
+    /// Notes what an ended process has left behind, once no other process is saving.
     fn settle(&self) -> Result<()> {
         if self.state(|db| Journal::new(db).begun())?.is_none() {
             return Ok(());
         }
-        let _lock = Lock::take(self.checkout().root(), &Cancel::new())?;
+        let _lock = SaveLock::take(self.checkout().root(), &Cancel::new())?;
         self.adopt()
     }
 
@@ -256,12 +255,12 @@ impl Run {
         let what = format!("{tests} {} not passed on these files as they are", shown(&names, "has", "have"));
         Err(Error::new(Kind::Untested, what)
             .with_hint(
-                "Run ocx_test, mend what fails, and save when every test has passed since the last change.",
+                "Run the tests, mend what fails, and save when every test has passed since the last change.",
             )
             .caused_by(Untested(missing)))
     }
 
-    /// The parent's declared tests; none where its file is missing or broken.
+    /// The parent's declared tests; none if its file is missing or broken.
     fn parent_tests(&self, parent: &Hash) -> Declared {
         let store = self.checkout().repository().store();
         let content = store.files(parent).and_then(|files| match files.get(DECLARED_FILE) {
@@ -311,7 +310,7 @@ fn tests_changed(old: &Declared, new: &Declared) -> Vec<TestChange> {
         .collect()
 }
 
-/// The paths among a status's changes that are Fossil's own settings for everyone.
+/// Returns the changed paths that are Fossil's versioned settings, which act on everyone.
 #[must_use]
 pub fn settings_changed(status: &Status) -> Vec<&TreePath> {
     status.changes.iter().map(|c| &c.path).filter(|p| p.as_str().starts_with(".fossil-settings/")).collect()

@@ -1,6 +1,5 @@
-//! A run: one checkout with its objective, its tests and what it has saved.
+//! A workspace: one checkout with its objective, its tests and what it has saved.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
@@ -8,14 +7,10 @@ use rusqlite::{Connection, OptionalExtension};
 use super::branch::working_branch;
 use crate::checkout::{Checkout, Status};
 use crate::error::{Error, Kind, Result};
-use crate::name::Password;
-use crate::name::{Branch, Hash, TreePath};
-use crate::process::Leash;
+use crate::name::{Branch, Hash, Password, TreePath};
+use crate::process::Supervisor;
 use crate::sync::Remote;
-use crate::testing::TestReport;
-use crate::testing::{Ask, Ground, Jobs, Which};
-use crate::testing::{DECLARED_FILE, Declared, Snapshot, evidence, log};
-use crate::tree::FileKind;
+use crate::testing::{DECLARED_FILE, Declared, Jobs, TestReport, Waiter, Which, evidence, log};
 
 /// The largest `ocx-tests.json` that is read, in bytes.
 const DECLARED_BYTES_MAX: u64 = 1 << 20;
@@ -26,14 +21,14 @@ const OBJECTIVE_BYTES_MAX: usize = 4_000;
 /// Under which name the checkout's database keeps the objective.
 const OBJECTIVE: &str = "ocx-objective";
 
-/// A run's workspace.
-pub struct Run {
+/// Where an agent or a person works: a checkout, and what OCX keeps of the work in it.
+pub struct Workspace {
     checkout: Arc<Checkout>,
-    jobs: Jobs<Checkout>,
+    jobs: Jobs,
     password: Option<Password>,
 }
 
-/// How a declared test stands for the files as they are.
+/// What is known of a declared test for the files as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// The test.
@@ -52,49 +47,25 @@ impl Standing {
     }
 }
 
-impl Ground for Checkout {
-    fn root(&self) -> &Path {
-        Self::root(self)
-    }
-
-    fn snapshot(&self) -> Result<Snapshot> {
-        let status = self.status()?;
-        if let Some((name, why)) = status.refused.first() {
-            return Err(Error::new(Kind::Invalid, format!("a check-in cannot hold `{name}` ({why})"))
-                .with_hint("Rename, remove or ignore it; a pass counts for what can be saved."));
-        }
-        let mode = |kind| match kind {
-            FileKind::Regular => '-',
-            FileKind::Executable => 'x',
-            FileKind::Symlink => 'l',
-        };
-        let files = status.files.iter().map(|(path, f)| (path.clone(), (f.hash, mode(f.kind)))).collect();
-        Ok(Snapshot { tree: status.tree_hash(), files })
-    }
-
-    fn state<T>(&self, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        Self::state(self, act)
-    }
-}
-
-impl Run {
-    /// The run in a checkout, with the program that keeps its tests on a leash.
+impl Workspace {
+    /// The workspace of a checkout. Its tests run under `supervisor`.
     #[must_use]
-    pub fn open(checkout: Checkout, leash: Leash) -> Self {
+    pub fn open(checkout: Checkout, supervisor: Supervisor) -> Self {
         let checkout = Arc::new(checkout);
-        let run = Self { jobs: Jobs::new(Arc::clone(&checkout), leash), checkout, password: None };
-        // It is in the repository in any case; without the note, only the next check-in sends it along.
-        let _ = run.note_recovered();
-        run
+        let jobs = Jobs::new(Arc::clone(&checkout), supervisor);
+        let workspace = Self { checkout, jobs, password: None };
+        // The check-in is in the repository in any case. Without the note, it is sent only with the next one.
+        let _ = workspace.note_recovered();
+        workspace
     }
 
-    /// The same with the password for the server, where the repository keeps none.
+    /// The same with a password for the server, used if the repository keeps none.
     #[must_use]
     pub fn with_password(self, password: Option<Password>) -> Self {
         Self { password, ..self }
     }
 
-    /// The server that saves are sent to, and the login there.
+    /// The server that check-ins are sent to, and the login there.
     ///
     /// # Errors
     /// As [`remote`](crate::repo::Repository::remote).
@@ -114,7 +85,7 @@ impl Run {
         &self.checkout
     }
 
-    /// What the run is for, where it was given an objective.
+    /// What the work is for, if it was given an objective.
     ///
     /// # Errors
     /// Those of reading the checkout's database.
@@ -157,7 +128,7 @@ impl Run {
         Declared::parse(&content)
     }
 
-    /// How each declared test stands for the files of a status.
+    /// What is known of each declared test for the files of a status.
     ///
     /// # Errors
     /// As [`declared`](Self::declared), and those of reading the checkout's database.
@@ -188,19 +159,19 @@ impl Run {
     ///
     /// # Errors
     /// As [`Jobs::test`].
-    pub fn test(&self, declared: &Declared, which: &Which, ask: &mut Ask<'_>) -> Result<TestReport> {
-        self.jobs.test(declared, which, ask)
+    pub fn test(&self, declared: &Declared, which: &Which, waiter: &mut Waiter<'_>) -> Result<TestReport> {
+        self.jobs.test(declared, which, waiter)
     }
 
     /// A stretch of the last log of a test.
     ///
     /// # Errors
     /// As [`log::read`].
-    pub fn log(&self, test: &str, from: u64, count: usize) -> Result<log::Part> {
+    pub fn log(&self, test: &str, from: u64, count: usize) -> Result<log::LogPart> {
         self.state(|state| log::read(state, test, from, count))
     }
 
-    /// What an earlier process left behind, in words; nothing when it left all in order.
+    /// What an earlier process left behind, in words; nothing if it left all in order.
     ///
     /// # Errors
     /// Those of reading the checkout.
@@ -215,14 +186,14 @@ impl Run {
     }
 
     pub(crate) fn state<T>(&self, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        Checkout::state(&self.checkout, act)
+        self.checkout.state(act)
     }
 }
 
-/// Says what the work in a checkout is for.
+/// Sets what the work in a checkout is for.
 ///
 /// # Errors
-/// `Invalid` when it is empty or longer than 4,000 bytes, and those of writing the checkout's database.
+/// `Invalid` if it is empty or longer than 4,000 bytes, and those of writing the checkout's database.
 pub fn set_objective(checkout: &Checkout, objective: &str) -> Result<()> {
     let objective = objective.trim();
     if objective.is_empty() || objective.len() > OBJECTIVE_BYTES_MAX {
@@ -240,7 +211,7 @@ fn declared_path() -> Result<TreePath> {
     TreePath::parse(DECLARED_FILE)
 }
 
-fn last_word(last: Option<&log::Entry>, tree: &Hash) -> String {
+fn last_word(last: Option<&log::LogEntry>, tree: &Hash) -> String {
     let Some(last) = last else { return "not run".into() };
     let Some(outcome) = &last.outcome else { return "running in another process".into() };
     if last.tree == *tree { outcome.to_string() } else { format!("{outcome}, on other files than now") }

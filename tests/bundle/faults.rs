@@ -78,7 +78,7 @@ fn an_existing_file_is_never_written_to() {
     );
     assert_eq!(fs::read(place.path("b")).unwrap(), before);
     let left: Vec<_> = fs::read_dir(place.dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".ocx-bundle")), "{left:?}");
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".ocx-tmp-")), "{left:?}");
 }
 
 /// A delta that gives `content` whatever its basis is.

@@ -11,7 +11,7 @@ use ocx::bundle::Selection;
 use ocx::checkout::Checkout;
 use ocx::format::packed::pack;
 use ocx::name::Hash;
-use ocx::process::Leash;
+use ocx::process::Supervisor;
 use ocx::tool::{Session, Watch};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ impl Ground {
         place.edit("a.txt", "two\n");
         place.save(&comment("two"), None);
         Checkout::open(&place.there, &place.path("co"), None, Some(&ann())).unwrap();
-        let session = Session::with_leash(place.path("co"), Leash::at(OCX));
+        let session = Session::with_supervisor(place.path("co"), Supervisor::at(OCX));
         Self { place, session }
     }
 
@@ -162,7 +162,7 @@ fn b06_the_server_has_what_landed_and_nothing_is_private() {
     let url = format!("http://agent:s3cret@127.0.0.1:{}/", s.port);
     f.ocx(f.folder(), &["clone", &url, "mine.fossil"]);
     f.ocx(f.folder(), &["open", "mine.fossil", "mine", "--user", "agent"]);
-    let mine = Session::with_leash(f.folder().join("mine"), Leash::at(OCX));
+    let mine = Session::with_supervisor(f.folder().join("mine"), Supervisor::at(OCX));
     let mut made = Value::Null;
     for (old, new) in [("a", "b"), ("b", "c")] {
         let edit = json!({"path": "a.txt", "old": old, "new": new});

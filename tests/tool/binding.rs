@@ -1,6 +1,6 @@
 //! What a local checkout and a remote endpoint say of themselves, in each situation of the caller.
 
-use ocx::process::Leash;
+use ocx::process::Supervisor;
 use ocx::tool::catalogue::TOOLS;
 use ocx::tool::{Binding, Session, Watch, call};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::fixture::{Fixture, OCX, four};
 const SITUATIONS: [&str; 3] = ["clone_available", "setup_feasible", "unknown_or_unavailable"];
 
 fn remote(f: &Fixture) -> Session {
-    Session::with_leash(f.root(), Leash::at(OCX)).bound(Binding::Remote)
+    Session::with_supervisor(f.root(), Supervisor::at(OCX)).bound(Binding::Remote)
 }
 
 /// What `ocx_context` and `ocx_status` answer on a remote endpoint to a caller that reports `caller`.

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ocx::process::Leash;
+use ocx::process::Supervisor;
 use ocx::tool::{Session, Watch};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl<'a> Mine<'a> {
         let url = format!("http://agent:s3cret@127.0.0.1:{}/", s.port);
         f.ocx(f.folder(), &["clone", &url, "mine.fossil", "--save-password"]);
         f.ocx(f.folder(), &["open", "mine.fossil", "mine", "--user", "agent"]);
-        Self { session: Session::with_leash(f.folder().join("mine"), Leash::at(OCX)), f }
+        Self { session: Session::with_supervisor(f.folder().join("mine"), Supervisor::at(OCX)), f }
     }
 
     pub fn call(&self, tool: &str, input: Value) -> Value {
@@ -268,7 +268,8 @@ fn a_dry_run_changes_no_byte_and_without_a_remote_the_receipt_is_of_this_reposit
     let f = Fixture::with(&[("a.txt", b"a\n")]);
     f.fossil(&["clone", "../r.fossil", "../mine.fossil", "--no-open"]);
     f.ocx(f.folder(), &["open", "mine.fossil", "mine", "--user", "alice"]);
-    let mine = Mine { session: Session::with_leash(f.folder().join("mine"), Leash::at(OCX)), f: &f };
+    let mine =
+        Mine { session: Session::with_supervisor(f.folder().join("mine"), Supervisor::at(OCX)), f: &f };
     mine.edit("a", "b");
     let mut input = mine.done("ocx_commit_and_sync", four("one"))["next_call"]["arguments"].clone();
     input["dry_run"] = true.into();

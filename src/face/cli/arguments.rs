@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use serde_json::{Map, Value, json};
 
 use super::Listen;
+use crate::process::Supervisor;
 use crate::tool::{Binding, Declaration, Field, FieldKind, catalogue};
 
 /// The whole command line.
@@ -247,6 +248,6 @@ fn others() -> [Command; 5] {
         mcp(),
         Command::new("fossil").about("Plain Fossil, all of it").disable_help_flag(true).arg(rest()),
         Command::new("demo").about("Show the main job end to end, in a temporary folder"),
-        Command::new("leash").hide(true).disable_help_flag(true).arg(rest()),
+        Command::new(Supervisor::ARGUMENT).hide(true).disable_help_flag(true).arg(rest()),
     ]
 }

@@ -81,7 +81,7 @@ pub enum Ended {
 }
 
 /// The words after `ocx [-C DIR] WORD`, and the folder, when the command is one that must run before any thread is
-/// started: `fossil` and `leash` take their arguments as they stand.
+/// started: `fossil` and `supervise` take their arguments as they stand.
 #[must_use]
 pub fn verbatim(args: &[OsString], word: &str) -> Option<(Option<PathBuf>, Vec<OsString>)> {
     let (folder, rest) = match args {

@@ -1,17 +1,17 @@
-//! One save at a time in a checkout, over all processes that save through here.
+//! One save at a time in a checkout, over all processes that save through OCX.
 //!
 //! The lock is an advisory one on the checkout's own folder, so it leaves no file behind and ends with its process.
-//! Plain Fossil knows nothing of it; against that the check-in's own transaction protects.
+//! Plain Fossil knows nothing of it. The check-in's own transaction protects against Fossil.
 
 use std::fs::File;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::cancel::Cancel;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 
 /// How long a save waits for another.
@@ -21,16 +21,16 @@ const POLL: Duration = Duration::from_millis(5);
 
 /// The right to save in one checkout, given back when dropped.
 #[derive(Debug)]
-pub struct Lock {
+pub(super) struct SaveLock {
     _folder: File,
 }
 
-impl Lock {
+impl SaveLock {
     /// Waits for the lock of the checkout at `root`.
     ///
     /// # Errors
-    /// `Busy` when another keeps it too long, `Cancelled`, and what the operating system refuses.
-    pub fn take(root: &Path, cancel: &Cancel) -> Result<Self> {
+    /// `Busy` if another call keeps it too long, `Cancelled`, and what the operating system refuses.
+    pub(super) fn take(root: &Path, cancel: &Cancel) -> Result<Self> {
         let refused = |e| Error::io("cannot lock the checkout", e);
         let folder = File::open(root).map_err(refused)?;
         let started = Instant::now();
@@ -68,7 +68,7 @@ mod tests {
             for _ in 0..4 {
                 s.spawn(|| {
                     for _ in 0..20 {
-                        let _lock = Lock::take(folder.path(), &Cancel::new()).unwrap();
+                        let _lock = SaveLock::take(folder.path(), &Cancel::new()).unwrap();
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                         inside.fetch_sub(1, Ordering::SeqCst);
                     }
@@ -80,9 +80,9 @@ mod tests {
     #[test]
     fn a_cancelled_save_stops_waiting() {
         let folder = tempfile::tempdir().unwrap();
-        let _held = Lock::take(folder.path(), &Cancel::new()).unwrap();
+        let _held = SaveLock::take(folder.path(), &Cancel::new()).unwrap();
         let cancel = Cancel::new();
         cancel.cancel();
-        assert_eq!(Lock::take(folder.path(), &cancel).unwrap_err().kind(), Kind::Cancelled);
+        assert_eq!(SaveLock::take(folder.path(), &cancel).unwrap_err().kind(), Kind::Cancelled);
     }
 }
