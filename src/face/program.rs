@@ -9,13 +9,13 @@ use std::process::ExitCode;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::cli::{self, Ended, Listen, Other, Terminal};
+use super::cli::{self, Listen, Next, Serve, Terminal};
 use super::{demo, mcp};
 use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::http::{Gate, Listener, Tokens};
 use crate::sync::{Connection, Reach};
-use crate::tool::Session;
+use crate::tool::Service;
 
 /// Runs a command line, without the program's name.
 #[must_use]
@@ -23,16 +23,9 @@ pub fn run(args: Vec<OsString>) -> ExitCode {
     log_to_stderr();
     share_proxy();
     let code = match command(args) {
-        Ended::Exit(code) => ExitCode::from(code),
-        Ended::Other(Other::Mcp { folder, binding, listen }) => {
-            let session =
-                Session::at(folder).with_password(variable("OCX_PASSWORD").as_deref()).bound(binding);
-            finish(match listen {
-                Some(listen) => serve_http(session, &listen),
-                None => serve_streams(session),
-            })
-        }
-        Ended::Other(Other::Demo) => finish(demo::run(&mut io::stdout())),
+        Next::Exit(code) => ExitCode::from(code),
+        Next::Serve(how) => finish(serve(how)),
+        Next::Demo => finish(demo::run(&mut io::stdout())),
     };
     engine::close_all();
     code
@@ -51,7 +44,7 @@ pub fn fossil(folder: Option<PathBuf>, words: &[OsString]) -> ExitCode {
     ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
 }
 
-fn command(args: Vec<OsString>) -> Ended {
+fn command(args: Vec<OsString>) -> Next {
     let out = io::stdout();
     let out_is_terminal = out.is_terminal();
     let mut terminal = Terminal {
@@ -67,18 +60,26 @@ fn command(args: Vec<OsString>) -> Ended {
     cli::run(args, &mut terminal)
 }
 
+fn serve(how: Serve) -> Result<()> {
+    let service = how.target.service().with_password(variable("OCX_PASSWORD").as_deref()).bound(how.binding);
+    match how.listen {
+        Some(listen) => serve_http(service, &listen),
+        None => serve_streams(service),
+    }
+}
+
 /// Serves MCP on the standard streams. Standard output is kept for it alone: whatever else prints goes to standard
 /// error.
-fn serve_streams(session: Session) -> Result<()> {
+fn serve_streams(service: Service) -> Result<()> {
     let refused = |e| Error::io("cannot take standard input and output", e);
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(refused)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(refused)?;
     rustix::stdio::dup2_stdout(io::stderr()).map_err(|e| refused(e.into()))?;
-    mcp::serve(session, File::from(input), File::from(output))
+    mcp::serve(service, File::from(input), File::from(output))
 }
 
 /// Serves MCP over HTTP until the process is asked to end. Standard error tells the address.
-fn serve_http(session: Session, listen: &Listen) -> Result<()> {
+fn serve_http(service: Service, listen: &Listen) -> Result<()> {
     let tokens = match &listen.token_file {
         Some(file) => Some(
             std::fs::read_to_string(file)
@@ -95,7 +96,7 @@ fn serve_http(session: Session, listen: &Listen) -> Result<()> {
         _ => e,
     })?;
     eprintln!("ocx: serving MCP at {}{}", listener.url(), mcp::PATH);
-    mcp::serve_http(session, listener, asked_to_end())
+    mcp::serve_http(service, listener, asked_to_end())
 }
 
 /// Done when the process gets SIGTERM or SIGINT.

@@ -22,7 +22,7 @@ use self::server::Server;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::http::Listener;
-use crate::tool::Session;
+use crate::tool::Service;
 
 /// How long calls that can't be cut short may take to end after the server has.
 const SHUTDOWN: Duration = Duration::from_secs(10);
@@ -34,17 +34,17 @@ const WORKERS: usize = 4;
 ///
 /// # Errors
 /// `Io`, when the operating system gives no threads.
-pub fn serve(session: Session, input: File, output: File) -> Result<()> {
-    run(serve_lines(session, input, output))
+pub fn serve(service: Service, input: File, output: File) -> Result<()> {
+    run(serve_lines(service, input, output))
 }
 
 /// Serves the clients that come to `listener`, at [`PATH`], until `stop` is done.
 ///
 /// # Errors
 /// `Io`, when the operating system gives no threads.
-pub fn serve_http(session: Session, listener: Listener, stop: impl Future<Output = ()>) -> Result<()> {
+pub fn serve_http(service: Service, listener: Listener, stop: impl Future<Output = ()>) -> Result<()> {
     let closing = Cancel::new();
-    let routes = http::routes(Server::new(session, closing.clone())).fallback(http::nothing_here);
+    let routes = http::routes(Server::new(service, closing.clone())).fallback(http::nothing_here);
     run(listener.serve(routes, stop, &closing))
 }
 
@@ -60,11 +60,11 @@ fn run(serving: impl Future<Output = Result<()>>) -> Result<()> {
     served
 }
 
-async fn serve_lines(session: Session, input: File, output: File) -> Result<()> {
+async fn serve_lines(service: Service, input: File, output: File) -> Result<()> {
     let closing = Cancel::new();
     let lines =
         Lines::start(input, output, closing.clone()).map_err(|e| Error::io("cannot start a thread", e))?;
-    match Server::new(session, closing).serve(lines).await {
+    match Server::new(service, closing).serve(lines).await {
         Ok(running) => {
             running
                 .waiting()

@@ -16,12 +16,12 @@ use super::{listing, repair};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind};
 use crate::http::Caller;
-use crate::tool::{self, Answer, Hints, Session, Stop, Watch};
+use crate::tool::{self, Answer, CallControl, Catalogue, Hints, Refusal, Service};
 
 /// The catalogue for MCP clients. Clones are one server.
 #[derive(Clone)]
 pub struct Server {
-    session: Arc<Session>,
+    service: Arc<Service>,
     closing: Cancel,
 }
 
@@ -32,7 +32,7 @@ impl ServerHandler for Server {
                 Implementation::new("ocx", env!("CARGO_PKG_VERSION"))
                     .with_title("OCX: tools for a Fossil checkout"),
             )
-            .with_instructions(listing::instructions(self.session.binding()))
+            .with_instructions(listing::instructions(&self.service))
     }
 
     async fn list_tools(
@@ -40,7 +40,7 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(listing::tools(self.session.binding()))
+        Ok(listing::tools(&self.service))
     }
 
     async fn call_tool(
@@ -49,7 +49,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Some(reason) = context.meta.get(repair::REFUSAL) {
-            return Ok(result(refused(&request.name, reason)).into());
+            return Ok(result(refused(self.service.catalogue(), &request.name, reason)).into());
         }
         Ok(self.call(request, context).await.into())
     }
@@ -75,17 +75,17 @@ impl ServerHandler for Server {
 const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
 
 impl Server {
-    /// A server whose calls act in `session`, and end when `closing` is cancelled.
-    pub fn new(session: Session, closing: Cancel) -> Self {
-        Self { session: Arc::new(session), closing }
+    /// A server whose calls act where `service` does, and end when `closing` is cancelled.
+    pub fn new(service: Service, closing: Cancel) -> Self {
+        Self { service: Arc::new(service), closing }
     }
 
-    /// The session, acting as the caller.
-    fn session_for(&self, context: &RequestContext<RoleServer>) -> Arc<Session> {
+    /// The service, acting as the caller.
+    fn service_for(&self, context: &RequestContext<RoleServer>) -> Arc<Service> {
         let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
         match caller.and_then(|caller| caller.login.clone()) {
-            Some(login) => Arc::new(self.session.acting_as(login)),
-            None => Arc::clone(&self.session),
+            Some(login) => Arc::new(self.service.acting_as(login)),
+            None => Arc::clone(&self.service),
         }
     }
 
@@ -96,14 +96,14 @@ impl Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let looks =
-            tool::catalogue::find(&request.name).is_some_and(|t| t.declaration().hints == Hints::LOOKS);
+        let tool = self.service.catalogue().find(&request.name);
+        let looks = tool.is_some_and(|tool| tool.declaration().hints == Hints::LOOKS);
         if looks && context.meta.get_progress_token().is_none() {
-            let (session, watch) = (self.session_for(&context), Watch::default());
-            let _bridge = CancelBridge::new(context.ct.clone().cancelled_owned(), watch.handle());
+            let (service, control) = (self.service_for(&context), CallControl::default());
+            let _bridge = CancelBridge::new(context.ct.clone().cancelled_owned(), control.handle());
             let input = request.arguments.map_or(Value::Null, Value::Object);
             return tokio::task::block_in_place(|| {
-                result(tool::call(&session, &request.name, input, &watch))
+                result(tool::call(&service, &request.name, input, &control))
             });
         }
         self.call_beside(request, context).await
@@ -116,27 +116,27 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let name = request.name.into_owned();
-        let watch = Arc::new(Watch::default());
+        let control = Arc::new(CallControl::default());
         // Over HTTP the call is dropped when its connection is.
-        let _gone = Gone(watch.handle().clone());
-        let cancel = watch.handle().clone();
+        let _gone = Gone(control.handle().clone());
+        let cancel = control.handle().clone();
         let _closing = self.closing.on_cancel(move || cancel.cancel());
         let mut job = tokio::task::spawn_blocking({
-            let (session, watch, name) = (self.session_for(&context), Arc::clone(&watch), name.clone());
+            let (service, control, name) = (self.service_for(&context), Arc::clone(&control), name.clone());
             let input = request.arguments.map_or(Value::Null, Value::Object);
-            move || result(tool::call(&session, &name, input, &watch))
+            move || result(tool::call(&service, &name, input, &control))
         });
         let progress = Progress::wanted(&context);
         let answer = loop {
             tokio::select! {
                 done = &mut job => break done,
                 () = context.ct.cancelled() => {
-                    watch.cancel();
+                    control.cancel();
                     break job.await;
                 }
                 () = tokio::time::sleep(progress::EVERY), if progress.is_some() => {
                     if let Some(progress) = &progress {
-                        progress.tell(watch.last_line()).await;
+                        progress.tell(control.last_line()).await;
                     }
                 }
             }
@@ -187,13 +187,13 @@ fn result(answer: Answer) -> CallToolResult {
 }
 
 /// The refusal of a call whose arguments could not be read.
-fn refused(name: &str, reason: &Value) -> Answer {
+fn refused(catalogue: Catalogue, name: &str, reason: &Value) -> Answer {
     let why = reason["why"].as_str().unwrap_or("the arguments cannot be read");
     let error =
         Error::new(Kind::Invalid, why).with_hint("Send `arguments` as a JSON object of well-formed strings.");
-    let tool = tool::catalogue::find(name).map(tool::catalogue::Tool::declaration);
-    let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::meant::named(tool, meant));
-    Answer::refused(name, false, Vec::new(), &Stop::from(error).or_next(next))
+    let tool = catalogue.find(name).map(tool::Tool::declaration);
+    let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::repair::named(tool, meant));
+    Answer::refused(name, false, Vec::new(), &Refusal::from(error).or_next(next))
 }
 
 fn cut(text: &str) -> String {
