@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ocx::process::Leash;
 use ocx::repo::Repository;
 use ocx::sync::Remote;
-use ocx::tool::{Session, Watch};
+use ocx::tool::{CallControl, Service};
 use serde_json::{Value, json};
 
 use fixture::client::Client;
@@ -169,11 +169,11 @@ fn c07_a_check_in_that_another_clone_pushed_is_seen_before_it_is_forked() {
     let url = format!("http://agent:s3cret@127.0.0.1:{}/", s.port);
     f.ocx(f.folder(), &["clone", &url, "other.fossil", "--save-password"]);
     f.ocx(f.folder(), &["open", "other.fossil", "other", branch, "--user", "agent"]);
-    let other = Session::with_leash(f.folder().join("other"), Leash::at(OCX));
+    let other = Service::with_leash(f.folder().join("other"), Leash::at(OCX));
     s.edit("b", "c");
     assert_eq!(s.call("ocx_save", four("two"))["ok"], true);
     std::fs::write(f.folder().join("other/a.txt"), "mine\n").expect("written");
-    let answer = ocx::tool::call(&other, "ocx_save", four("three"), &Watch::default()).into_json();
+    let answer = ocx::tool::call(&other, "ocx_save", four("three"), &CallControl::default()).into_json();
     assert_eq!(answer["code"], "would_fork", "{answer:#}");
     assert_eq!(s.on_server().len(), 2);
     assert_eq!(std::fs::read(f.folder().join("other/a.txt")).expect("there"), b"mine\n");
@@ -226,7 +226,7 @@ fn s08_a_push_that_was_cancelled_says_that_it_is_committed_and_not_pushed() {
     let slow = Slow::new();
     redirect(&s, slow.port);
     s.edit("a", "b");
-    let watch = Watch::default();
+    let watch = CallControl::default();
     let answer: Value = thread::scope(|scope| {
         let save = scope.spawn(|| ocx::tool::call(&s.session, "ocx_save", four("land it"), &watch));
         slow.until_begun();

@@ -5,7 +5,7 @@ mod fixture;
 use std::os::unix::fs::symlink;
 
 use ocx::process::Leash;
-use ocx::tool::{Input, Session, Watch, catalogue};
+use ocx::tool::{CallControl, Input, Service, catalogue};
 use serde_json::{Value, json};
 
 use fixture::served::Served;
@@ -15,8 +15,8 @@ fn edit(path: &str, old: &str, new: &str) -> Value {
     json!({"path": path, "old": old, "new": new})
 }
 
-fn ask(session: &Session, tool: &str, input: &Value) -> Value {
-    ocx::tool::call(session, tool, input.clone(), &Watch::default()).into_json()
+fn ask(session: &Service, tool: &str, input: &Value) -> Value {
+    ocx::tool::call(session, tool, input.clone(), &CallControl::default()).into_json()
 }
 
 /// Checks a refusal: its code, that it names what is wrong, and that what it says to do next can be done.
@@ -38,7 +38,7 @@ fn refused(answer: &Value, code: &str, names: &[&str], helps: &str) {
 
 /// Makes the next call of a refusal as it stands; it must not fail for the same reason.
 #[track_caller]
-fn led_on(session: &Session, answer: &Value) -> Value {
+fn led_on(session: &Service, answer: &Value) -> Value {
     let next = &answer["next_call"];
     let after = ask(session, next["tool"].as_str().expect("a next call"), &next["arguments"]);
     assert!(after["ok"] == true || after["stopped"] != answer["stopped"], "{answer:#}\n{after:#}");
@@ -109,7 +109,7 @@ fn a_huge_argument_is_refused_with_the_limit() {
 #[test]
 fn without_a_checkout_each_tool_says_how_to_open_one() {
     let folder = tempfile::tempdir().expect("a folder");
-    let session = Session::with_leash(folder.path(), Leash::at(OCX));
+    let session = Service::with_leash(folder.path(), Leash::at(OCX));
     for (tool, input) in each_tool() {
         refused(&ask(&session, tool, &input), "not_found", &["no Fossil checkout"], "ocx open");
     }
@@ -130,7 +130,7 @@ fn each_tool() -> [(&'static str, Value); 6] {
 fn a_repository_that_was_removed_or_moved_is_named() {
     for opened_before in [false, true] {
         let f = Fixture::with(&[("a.txt", b"a\n")]);
-        let session = Session::with_leash(f.root(), Leash::at(OCX));
+        let session = Service::with_leash(f.root(), Leash::at(OCX));
         if opened_before {
             assert_eq!(ask(&session, "ocx_context", &json!({}))["ok"], true);
         }

@@ -60,7 +60,7 @@ impl NextCall {
 
 /// Why a tool stopped: the error, with what was reached before it and the call that helps.
 #[derive(Debug)]
-pub struct Stop(Box<Stopped>);
+pub struct Refusal(Box<Stopped>);
 
 #[derive(Debug)]
 struct Stopped {
@@ -69,7 +69,7 @@ struct Stopped {
     next_call: Option<NextCall>,
 }
 
-impl Stop {
+impl Refusal {
     /// Adds the whole call that helps.
     #[must_use]
     pub fn next(self, tool: &'static str, arguments: Value) -> Self {
@@ -106,7 +106,7 @@ impl Stop {
     }
 }
 
-impl From<Error> for Stop {
+impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self(Box::new(Stopped { error, reached: Value::Null, next_call: None }))
     }
@@ -137,7 +137,7 @@ impl Answer {
 
     /// The answer of a tool that did not: the one translation of an error into a refusal.
     #[must_use]
-    pub fn refused(tool: &str, dry_run: bool, log: Vec<Operation>, stop: &Stop) -> Self {
+    pub fn refused(tool: &str, dry_run: bool, log: Vec<Operation>, stop: &Refusal) -> Self {
         let Stopped { error, reached, next_call } = &*stop.0;
         let kind = error.kind();
         let mut json = head(false, tool, dry_run, log);
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn a_refusal_stands_in_the_stated_order_with_its_code_and_next_call() {
-        let stop =
-            Stop::from(Error::new(Kind::Untested, "test `unit` has not passed")).next("ocx_test", json!({}));
+        let stop = Refusal::from(Error::new(Kind::Untested, "test `unit` has not passed"))
+            .next("ocx_test", json!({}));
         let text = Answer::refused("ocx_save", false, Vec::new(), &stop).to_string();
         assert_eq!(
             text,

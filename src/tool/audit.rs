@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::deliver::{Written, deliver};
 use super::input::Input;
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::record::{Audits, Verdict};
@@ -58,7 +58,7 @@ impl Tool for Audit {
         true
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let check_in = full(call, input)?;
         let verdict =
             Verdict { pass: input.required("verdict")? == "pass", note: one_line(input.required("note")?)? };
@@ -102,7 +102,7 @@ fn send(
     check_in: Hash,
     artifact: Hash,
     again: &Value,
-) -> Result<Value, Stop> {
+) -> Result<Value, Refusal> {
     permit.end_turn();
     result["artifact"] = artifact.as_str().into();
     let written = Written {
@@ -119,11 +119,11 @@ fn send(
 
 /// The check-in that a full hash names. Of a short one, the same call with the full one is the next; what else it may
 /// stand for is to be read first.
-fn full(call: &Call<'_>, input: &Input) -> Result<Hash, Stop> {
+fn full(call: &Call<'_>, input: &Input) -> Result<Hash, Refusal> {
     let text = input.required("checkin")?;
     let hash = Hash::parse(text).map_err(|e| {
         let hint = "Give the full hash of the check-in, all 40 or 64 lower-case hex digits.";
-        let stop = Stop::from(Error::new(Kind::Invalid, format!("field `checkin`: {e}")).with_hint(hint));
+        let stop = Refusal::from(Error::new(Kind::Invalid, format!("field `checkin`: {e}")).with_hint(hint));
         let Ok(meant) = call.store().resolve(text) else { return stop };
         if !meant.as_str().starts_with(&text.to_ascii_lowercase()) {
             return stop.next("ocx_read", json!({"checkin": meant}));
@@ -133,7 +133,7 @@ fn full(call: &Call<'_>, input: &Input) -> Result<Hash, Stop> {
         stop.next(DECLARATION.name, again)
     })?;
     call.store().check_in(&hash).map_err(|e| {
-        Stop::from(e.with_hint("Take the full hash from ocx_read's `checkin`; one that another clone made is here after ocx pull."))
+        Refusal::from(e.with_hint("Take the full hash from ocx_read's `checkin`; one that another clone made is here after ocx pull."))
     })?;
     Ok(hash)
 }

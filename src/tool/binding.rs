@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::catalogue::{self, Tool};
 use super::declare::Declaration;
 
-/// Where the calls of a session act, seen from who makes them.
+/// Where the calls of a service act, seen from who makes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Binding {
     /// In a checkout among the caller's own files.

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::answer::{NextCall, Stop};
+use super::answer::{NextCall, Refusal};
 use super::declare::Declaration;
 use super::input::Input;
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use super::{
     audit, commit_and_sync, commit_and_sync_guide, context, create, edit, find, post, queue, read, save,
     status, stop, sync, test, unversioned_get, unversioned_list, unversioned_put, wiki_edit, wiki_read,
@@ -39,7 +39,7 @@ pub trait Tool: Sync {
     }
 
     /// The call that was probably meant by input of these fields, which stand under their real names.
-    fn meant(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
+    fn repair(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
         NextCall::new(self.declaration().name, Value::Object(fields))
     }
 
@@ -47,7 +47,7 @@ pub trait Tool: Sync {
     ///
     /// # Errors
     /// Whatever stands in the way, with the call that helps.
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop>;
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal>;
 }
 
 /// Every tool.

@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::Stop;
+use super::answer::Refusal;
 use super::context::changed;
 use super::declare::{Field, FieldKind};
 use super::input::Input;
 use super::plan::Permit;
-use super::session::Call;
+use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::work::{Comment, Ready, Saving, Untested, Way, settings_changed};
 
@@ -37,7 +37,7 @@ pub(super) fn comment(input: &Input) -> Result<Comment> {
 }
 
 /// The input that was probably meant: a whole comment in `title` is its four parts.
-pub(super) fn meant(mut fields: Map<String, Value>) -> Value {
+pub(super) fn repair(mut fields: Map<String, Value>) -> Value {
     let whole = fields.get("title").and_then(Value::as_str).unwrap_or_default().to_owned();
     for line in whole.lines() {
         let part = line
@@ -58,8 +58,8 @@ pub(super) fn meant(mut fields: Map<String, Value>) -> Value {
 ///
 /// # Errors
 /// Whatever forbids the check-in, with the call that brings it nearer.
-pub(super) fn prepare(call: &Call<'_>, way: Way) -> Result<Saving, Stop> {
-    call.run().saving(call.user(), way, call.watch().handle()).map_err(explained)
+pub(super) fn prepare(call: &Call<'_>, way: Way) -> Result<Saving, Refusal> {
+    call.run().saving(call.user(), way, call.control().handle()).map_err(explained)
 }
 
 /// What is known of it before anything is done.
@@ -81,7 +81,7 @@ pub(super) fn perform(
     permit: &Permit<'_>,
     saving: &Saving,
     comment: &Comment,
-) -> Result<Value, Stop> {
+) -> Result<Value, Refusal> {
     // Others may write from here on: the check-in refuses files that are no longer those that were looked at.
     permit.end_turn();
     let ready = match saving {
@@ -90,11 +90,11 @@ pub(super) fn perform(
             return Ok(json!({"checkin": unsent.last(), "committed": true, "pushed": false}));
         }
     };
-    call.watch().progress("making the check-in");
-    if call.run().catch_up(ready, call.watch().handle()) {
+    call.control().progress("making the check-in");
+    if call.run().catch_up(ready, call.control().handle()) {
         permit.did("pull");
     }
-    let hash = call.run().make(ready, comment, call.watch().handle())?;
+    let hash = call.run().make(ready, comment, call.control().handle())?;
     permit.did("check_in");
     let mut result = json!({"checkin": hash, "committed": true, "pushed": false});
     if let (Value::Object(into), Value::Object(from)) = (&mut result, described(ready)) {
@@ -141,7 +141,7 @@ fn described(ready: &Ready) -> Value {
 }
 
 /// The refusal of a check-in, with the call that brings it nearer.
-fn explained(error: Error) -> Stop {
+fn explained(error: Error) -> Refusal {
     let untested = std::error::Error::source(&error).and_then(|s| s.downcast_ref::<Untested>());
     let next = match (error.kind(), untested.map(|u| u.0.as_slice())) {
         (Kind::Untested, Some([only])) => Some(("ocx_test", json!({"name": only}))),
@@ -149,7 +149,7 @@ fn explained(error: Error) -> Stop {
         (Kind::Unchanged | Kind::Changed, _) => Some(("ocx_context", json!({}))),
         _ => None,
     };
-    let stop = Stop::from(error);
+    let stop = Refusal::from(error);
     match next {
         Some((tool, arguments)) => stop.next(tool, arguments),
         None => stop,

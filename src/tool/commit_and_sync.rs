@@ -3,14 +3,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{NextCall, Operation, Stop};
+use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::{Acts, Tool};
 use super::commit::{self, PARTS};
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::encoded_bundle::{EncodedBundle, Form};
 use super::input::Input;
-use super::parcel::{Form, Parcel};
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::service::Call;
 use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash};
@@ -54,11 +54,11 @@ impl Tool for CommitAndSync {
         true
     }
 
-    fn meant(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
-        NextCall::new(DECLARATION.name, commit::meant(fields))
+    fn repair(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
+        NextCall::new(DECLARATION.name, commit::repair(fields))
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let comment = commit::comment(input)?;
         let have = input.text("have").map(|text| held(call, text)).transpose()?;
         let saving = commit::prepare(call, Way::Bundle)?;
@@ -79,7 +79,7 @@ fn perform(
     saving: &Saving,
     comment: &Comment,
     have: Option<Hash>,
-) -> Result<Value, Stop> {
+) -> Result<Value, Refusal> {
     let mut result = commit::perform(call, permit, saving, comment)?;
     result["note"] = match saving {
         Saving::Make(_) => {
@@ -92,7 +92,7 @@ fn perform(
     }
     .into();
     permit.looked("export_bundle");
-    bundle(call, saving, have, &mut result).map_err(|e| Stop::from(e).reached(result.clone()))?;
+    bundle(call, saving, have, &mut result).map_err(|e| Refusal::from(e).reached(result.clone()))?;
     Ok(result)
 }
 
@@ -104,7 +104,7 @@ fn bundle(call: &Call<'_>, saving: &Saving, have: Option<Hash>, result: &mut Val
     if let Some(have) = have {
         selection = selection.for_one_who_has(have);
     }
-    let Some(parcel) = Parcel::of(call.run().checkout().repository(), &selection, Form::Wire)? else {
+    let Some(parcel) = EncodedBundle::of(call.run().checkout().repository(), &selection, Form::Wire)? else {
         let what = "whoever holds `have` holds every check-in of the branch";
         return Err(
             Error::new(Kind::Unchanged, what).with_hint("Nothing is to be sent; go on with the next task.")

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answer::{NextCall, Operation, Stop};
+use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::Tool;
 use super::commit::PARTS;
 use super::declare::{Capability, Declaration, Field, Hints};
 use super::facts::{self, CALLER};
 use super::input::Input;
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use crate::error::{Kind, Result};
 use crate::name::{Branch, Hash};
 use crate::sync::{Limits, Remote};
@@ -59,7 +59,7 @@ impl Tool for Guide {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let message = message(input)?;
         let values = Values::of(call)?;
         let source = Source::of(call, &values.base)?;

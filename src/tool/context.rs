@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{NextCall, Operation, Stop};
+use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Hints};
 use super::input::Input;
 use super::plan::Plan;
-use super::session::{Call, entries, shortened};
+use super::service::{Call, entries, shortened};
 use super::{facts, publication};
 use crate::checkout::Status;
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ impl Tool for Context {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let run = call.run();
         let checkout = run.checkout();
         let status = checkout.status()?;

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::answer::Stop;
+use super::answer::Refusal;
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
 use crate::name::{Amount, Span};
@@ -93,7 +93,7 @@ impl Tool for Create {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let asked = asked(input)?;
         if asked["instructions"].as_str().is_none_or(|text| text.trim().is_empty()) {
             let error = Error::new(Kind::Invalid, "field `instructions` is blank");
@@ -111,7 +111,7 @@ impl Tool for Create {
             "Nothing was made. Ask whoever runs the project's server to create the agent where a node runs, or do the \
              work yourself: ocx_context tells where it stands.",
         );
-        Err(Stop::from(error).reached(json!({"asked": asked, "user": call.user().as_str()})))
+        Err(Refusal::from(error).reached(json!({"asked": asked, "user": call.user().as_str()})))
     }
 }
 

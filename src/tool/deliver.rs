@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::answer::Stop;
+use super::answer::Refusal;
 use super::plan::Permit;
-use super::session::Call;
+use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::sync::{SyncOptions, Synced};
@@ -33,14 +33,14 @@ pub(super) fn deliver(
     result: &mut Value,
     written: &Written<'_>,
     options: &SyncOptions,
-) -> Result<(), Stop> {
+) -> Result<(), Refusal> {
     result["pushed"] = false.into();
-    if call.watch().cancelled() {
+    if call.control().cancelled() {
         let error = Error::new(Kind::Cancelled, "cancelled before the push");
         return Err(not_pushed(error, result, written));
     }
-    call.watch().progress("pushing to the server");
-    match call.run().send(&options.clone().until(call.watch().handle())) {
+    call.control().progress("pushing to the server");
+    match call.run().send(&options.clone().until(call.control().handle())) {
         Ok(None) => {
             result["push"] =
                 format!("There is no remote: the {} is in this repository only.", written.noun).into();
@@ -79,7 +79,7 @@ fn pushed(call: &Call<'_>, synced: &Synced, result: &mut Value, written: &Writte
     Ok(())
 }
 
-fn not_pushed(cause: Error, result: &Value, written: &Written<'_>) -> Stop {
+fn not_pushed(cause: Error, result: &Value, written: &Written<'_>) -> Refusal {
     let Written { noun, done, name, tool, again, .. } = written;
     let mut reached = result.clone();
     reached["push"] = json!({"outcome": cause.kind().code(), "words": cause.to_string()});
@@ -90,5 +90,5 @@ fn not_pushed(cause: Error, result: &Value, written: &Written<'_>) -> Stop {
     let error = Error::new(Kind::NotPushed, format!("{noun} {name} is {done} but not pushed: {cause}"))
         .with_hint(hint)
         .caused_by(cause);
-    Stop::from(error).reached(reached).next(tool, (*again).clone())
+    Refusal::from(error).reached(reached).next(tool, (*again).clone())
 }

@@ -4,27 +4,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
 
-use super::answer::{Answer, Operation, Stop};
+use super::answer::{Answer, Operation, Refusal};
 use super::binding::Binding;
 use super::catalogue::{self, Acts, Tool};
+use super::control::CallControl;
 use super::input::Input;
 use super::plan::Permit;
-use super::session::{Call, Session};
-use super::watch::Watch;
-use super::{meant, suggest};
+use super::service::{Call, Service};
+use super::{repair, suggest};
 use crate::error::{Error, Kind};
 
 /// Calls a tool by name and answers, whatever happens.
 #[must_use]
-pub fn call(session: &Session, name: &str, input: Value, watch: &Watch) -> Answer {
+pub fn call(service: &Service, name: &str, input: Value, control: &CallControl) -> Answer {
     let dry_run = input.get("dry_run") == Some(&Value::Bool(true));
     let Some(tool) = catalogue::find(name) else {
         return unknown(name, &input, dry_run);
     };
     let name = tool.declaration().name;
-    let (log, outcome) =
-        catch_unwind(AssertUnwindSafe(|| run(session, tool, input, watch))).unwrap_or_else(|_| {
-            session.forget();
+    let (log, outcome) = catch_unwind(AssertUnwindSafe(|| run(service, tool, input, control)))
+        .unwrap_or_else(|_| {
+            service.forget();
             (Vec::new(), Err(Error::new(Kind::Internal, format!("`{name}` broke down")).into()))
         });
     match outcome {
@@ -34,26 +34,31 @@ pub fn call(session: &Session, name: &str, input: Value, watch: &Watch) -> Answe
 }
 
 fn run(
-    session: &Session,
+    service: &Service,
     tool: &'static dyn Tool,
     input: Value,
-    watch: &Watch,
-) -> (Vec<Operation>, Result<Value, Stop>) {
-    match steps(session, tool, input, watch) {
+    control: &CallControl,
+) -> (Vec<Operation>, Result<Value, Refusal>) {
+    match steps(service, tool, input, control) {
         Ok(logged) => logged,
         Err(stop) => (Vec::new(), Err(stop)),
     }
 }
 
-type Logged = (Vec<Operation>, Result<Value, Stop>);
+type Logged = (Vec<Operation>, Result<Value, Refusal>);
 
-fn steps(session: &Session, tool: &'static dyn Tool, input: Value, watch: &Watch) -> Result<Logged, Stop> {
+fn steps(
+    service: &Service,
+    tool: &'static dyn Tool,
+    input: Value,
+    control: &CallControl,
+) -> Result<Logged, Refusal> {
     let declaration = tool.declaration();
     if let Err(error) = Input::fits(declaration, &input) {
-        return Err(Stop::from(error).or_next(meant::call(session, tool, &input, watch)));
+        return Err(Refusal::from(error).or_next(repair::call(service, tool, &input, control)));
     }
     let input = Input::of(input);
-    let call = Call::open(session, declaration, watch)?;
+    let call = Call::open(service, declaration, control)?;
     admit(&call, tool, &input)?;
     if input.flag("dry_run") {
         let (log, known) = tool.plan(&call, &input)?.told();
@@ -66,7 +71,7 @@ fn steps(session: &Session, tool: &'static dyn Tool, input: Value, watch: &Watch
 }
 
 /// Refuses what would act on files that are not the caller's to change, or not here at all.
-fn admit(call: &Call<'_>, tool: &dyn Tool, input: &Input) -> Result<(), Stop> {
+fn admit(call: &Call<'_>, tool: &dyn Tool, input: &Input) -> Result<(), Refusal> {
     let (acts, name) = (tool.acts(), tool.declaration().name);
     if acts == Acts::OnCallersFiles && call.binding() == Binding::Remote {
         let what =
@@ -82,14 +87,14 @@ fn admit(call: &Call<'_>, tool: &dyn Tool, input: &Input) -> Result<(), Stop> {
 }
 
 /// The refusal with the same four lines for the checkout of this connection.
-fn saved_here(stop: Stop, input: &Input) -> Stop {
+fn saved_here(stop: Refusal, input: &Input) -> Refusal {
     let Some(save) = catalogue::find("ocx_save").map(Tool::declaration) else { return stop };
     let lines = save.fields.iter().filter_map(|f| Some((f.name.to_owned(), input.value(f.name)?.clone())));
     let lines = Value::Object(lines.collect());
     if Input::check(save, lines.clone()).is_ok() { stop.next(save.name, lines) } else { stop }
 }
 
-fn perform(tool: &dyn Tool, call: &Call<'_>, input: &Input) -> Result<Logged, Stop> {
+fn perform(tool: &dyn Tool, call: &Call<'_>, input: &Input) -> Result<Logged, Refusal> {
     let turn = tool.writes().then(|| call.turn());
     let plan = tool.plan(call, input)?;
     Ok(plan.perform(&Permit::new(turn)))
@@ -104,12 +109,12 @@ fn unknown(name: &str, input: &Value, dry_run: bool) -> Answer {
     };
     let all: Vec<&str> = names.collect();
     let error = Error::new(Kind::NotFound, words).with_hint(format!("The tools are {}.", all.join(", ")));
-    let next = meant.and_then(catalogue::find).and_then(|t| meant::named(t.declaration(), input));
-    Answer::refused(&shown, dry_run, Vec::new(), &Stop::from(error).or_next(next))
+    let next = meant.and_then(catalogue::find).and_then(|t| repair::named(t.declaration(), input));
+    Answer::refused(&shown, dry_run, Vec::new(), &Refusal::from(error).or_next(next))
 }
 
 /// A next call that its own tool would refuse helps nobody.
-fn checked(stop: Stop) -> Stop {
+fn checked(stop: Refusal) -> Refusal {
     debug_assert!(
         stop.next_call().is_none_or(|next| catalogue::find(next.tool).is_some_and(|t| Input::check(
             t.declaration(),
@@ -156,32 +161,32 @@ mod tests {
             Acts::OnCallersFiles
         }
 
-        fn plan<'a>(&self, _: &'a Call<'a>, _: &'a Input) -> Result<Plan<'a>, Stop> {
+        fn plan<'a>(&self, _: &'a Call<'a>, _: &'a Input) -> Result<Plan<'a>, Refusal> {
             Ok(Plan::looked(Vec::new(), Value::Null))
         }
     }
 
-    fn admitted(session: &Session, input: Value) -> Result<(), Stop> {
-        let watch = Watch::default();
-        admit(&Call::open(session, &ELSEWHERE, &watch)?, &Elsewhere, &Input::of(input))
+    fn admitted(service: &Service, input: Value) -> Result<(), Refusal> {
+        let control = CallControl::default();
+        admit(&Call::open(service, &ELSEWHERE, &control)?, &Elsewhere, &Input::of(input))
     }
 
-    fn checkout(folder: &std::path::Path) -> Session {
+    fn checkout(folder: &std::path::Path) -> Service {
         let ann = User::parse("ann").unwrap();
         let repository =
             Repository::create(&folder.join("r.fossil"), &NewRepository { user: ann.clone() }).unwrap();
         Checkout::open(&repository, &folder.join("work"), None, Some(&ann)).unwrap();
         Users::of(&repository).create(&User::parse("bob").unwrap(), "io", "", None, &ann).unwrap();
-        Session::with_leash(folder.join("work"), Leash::at("ocx"))
+        Service::with_leash(folder.join("work"), Leash::at("ocx"))
     }
 
     #[test]
     fn what_acts_on_the_callers_files_is_refused_on_a_remote_endpoint_with_the_save_that_helps() {
         let folder = tempfile::tempdir().unwrap();
-        let session = checkout(folder.path());
+        let service = checkout(folder.path());
         let four = json!({"title": "t", "intent": "i", "expression": "e", "demonstrates": "d"});
-        assert!(admitted(&session, four.clone()).is_ok());
-        let remote = session.bound(Binding::Remote);
+        assert!(admitted(&service, four.clone()).is_ok());
+        let remote = service.bound(Binding::Remote);
         let mut given = four.clone();
         given["base"] = "0".repeat(64).into();
         let stop = admitted(&remote, given).unwrap_err();
@@ -194,8 +199,8 @@ mod tests {
     #[test]
     fn the_files_of_a_checkout_are_its_users_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let session = checkout(folder.path());
-        let as_login = |name| session.acting_as(User::parse(name).unwrap());
+        let service = checkout(folder.path());
+        let as_login = |name| service.acting_as(User::parse(name).unwrap());
         assert!(admitted(&as_login("ann"), json!({})).is_ok());
         for name in ["bob", "nemo"] {
             assert_eq!(admitted(&as_login(name), json!({})).unwrap_err().kind(), Kind::Denied, "{name}");

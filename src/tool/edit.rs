@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{NextCall, Operation, Stop};
+use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::{Acts, Tool};
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
 use super::input::Input;
 use super::plan::Plan;
 use super::read::{FILE_BYTES_MAX, as_text};
 use super::replacement;
-use super::session::Call;
+use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::looks_like_artifact;
 use crate::name::{Hash, TreePath};
@@ -72,7 +72,7 @@ impl Tool for Edit {
     }
 
     /// Without `old` a file that is not there is to be made; one that is there has to be read first.
-    fn meant(&self, call: &Call<'_>, mut fields: Map<String, Value>) -> NextCall {
+    fn repair(&self, call: &Call<'_>, mut fields: Map<String, Value>) -> NextCall {
         let path = fields.get("path").and_then(Value::as_str).and_then(|p| TreePath::parse(p).ok());
         if let Some(path) = path.filter(|_| !fields.contains_key("old")) {
             if call.read_if_there(&path).is_ok_and(|content| content.is_some()) {
@@ -83,7 +83,7 @@ impl Tool for Edit {
         NextCall::new(DECLARATION.name, Value::Object(fields))
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let old = input.required("old")?;
         let path = call.path(input, old.is_empty(), |text| path(call, text))?;
         let before = if old.is_empty() {
@@ -132,20 +132,20 @@ fn elsewhere(call: &Call<'_>, input: &Input, meant: &TreePath) -> NextCall {
 }
 
 /// Refuses when the caller has seen another content than there is.
-fn unchanged_since(path: &TreePath, before: Option<&[u8]>, seen: Option<&str>) -> Result<(), Stop> {
+fn unchanged_since(path: &TreePath, before: Option<&[u8]>, seen: Option<&str>) -> Result<(), Refusal> {
     let Some(seen) = seen else { return Ok(()) };
     let seen = Hash::parse(seen)?;
     if before.is_some_and(|content| seen.names(content)) {
         return Ok(());
     }
     let what = format!("`{}` is no longer what `file_hash` {} names", path.shown(), seen.short());
-    let stop = Stop::from(
+    let stop = Refusal::from(
         Error::new(Kind::Changed, what).with_hint("Read the file again, then edit what it holds now."),
     );
     Err(if before.is_some() { stop.next("ocx_read", json!({"path": path.as_str()})) } else { stop })
 }
 
-fn replaced(path: &TreePath, content: &[u8], input: &Input) -> Result<Replaced, Stop> {
+fn replaced(path: &TreePath, content: &[u8], input: &Input) -> Result<Replaced, Refusal> {
     let read = NextCall::new("ocx_read", json!({"path": path.as_str()}));
     let replaced = replacement::replaced(&path.shown(), content, (DECLARATION.name, input), read)?;
     if looks_like_artifact(&replaced.content) {

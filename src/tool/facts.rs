@@ -8,7 +8,7 @@ use super::binding::{Binding, Situation};
 use super::catalogue::TOOLS;
 use super::declare::{Field, FieldKind};
 use super::input::Input;
-use super::session::Call;
+use super::service::Call;
 use crate::error::Result;
 
 /// The fields in which a caller says what it has of its own.

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
 use super::input::Input;
 use super::page::json_bytes;
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use crate::error::{Error, Kind};
 use crate::name::TreePath;
 use crate::tree::Hit;
@@ -55,7 +55,7 @@ impl Tool for Find {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let wanted = input.required("text")?;
         let under = input.text("path").map(|_| under(call, input)).transpose()?;
         let found =
@@ -79,16 +79,16 @@ impl Tool for Find {
 }
 
 /// The file or folder to search. For the checkout's top, which others call `.` or `/`, the path is left out.
-fn under(call: &Call<'_>, input: &Input) -> Result<TreePath, Stop> {
+fn under(call: &Call<'_>, input: &Input) -> Result<TreePath, Refusal> {
     let top = input.required("path")?.trim_matches(['.', '/']).is_empty();
     call.path(input, true, |text| TreePath::parse_stored(text.trim_end_matches('/')))
         .map_err(|stop| stop.or_next(top.then(|| call.again(input.without("path")))))
 }
 
 /// Where the path is not there, the next call looks everywhere.
-fn not_there(call: &Call<'_>, input: &Input, error: Error) -> Stop {
+fn not_there(call: &Call<'_>, input: &Input, error: Error) -> Refusal {
     let everywhere = (error.kind() == Kind::NotFound).then(|| call.again(input.without("path")));
-    Stop::from(error).or_next(everywhere)
+    Refusal::from(error).or_next(everywhere)
 }
 
 const NOTHING: &str =

@@ -5,10 +5,10 @@ use std::sync::MutexGuard;
 
 use serde_json::Value;
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use crate::error::Result;
 
-type Perform<'a> = Box<dyn FnOnce(&Permit<'_>) -> Result<Value, Stop> + 'a>;
+type Perform<'a> = Box<dyn FnOnce(&Permit<'_>) -> Result<Value, Refusal> + 'a>;
 
 /// What a tool would do: the operations, what it knows without doing them, and the doing.
 pub struct Plan<'a> {
@@ -29,7 +29,7 @@ impl<'a> Plan<'a> {
     pub fn change(
         log: Vec<Operation>,
         known: Value,
-        perform: impl FnOnce(&Permit<'_>) -> Result<Value, Stop> + 'a,
+        perform: impl FnOnce(&Permit<'_>) -> Result<Value, Refusal> + 'a,
     ) -> Self {
         Self { log, known, perform: Some(Box::new(perform)) }
     }
@@ -40,7 +40,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Does it; the log then holds what was done, however it ended.
-    pub(super) fn perform(self, permit: &Permit<'_>) -> (Vec<Operation>, Result<Value, Stop>) {
+    pub(super) fn perform(self, permit: &Permit<'_>) -> (Vec<Operation>, Result<Value, Refusal>) {
         let Some(perform) = self.perform else {
             return (self.log, Ok(self.known));
         };

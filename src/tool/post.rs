@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::deliver::{Written, deliver, held_back};
 use super::input::Input;
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::format::Markup;
 use crate::name::Hash;
@@ -52,7 +52,7 @@ impl Tool for Post {
         true
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let (to, text) = (input.required("to")?, input.required("text")?);
         let forum = Forum::of(call.run().checkout().repository());
         let answered = forum.post(&full(call, input, to)?).map_err(missing)?;
@@ -63,7 +63,7 @@ impl Tool for Post {
             && !(remote && call.store().is_unsent(&made.hash)?)
         {
             let what = format!("`{}` has this very reply by {} already", answered.first.short(), made.author);
-            return Err(Stop::from(
+            return Err(Refusal::from(
                 Error::new(Kind::Unchanged, what)
                     .with_hint("Nothing was posted; say something new, or go on."),
             )
@@ -90,7 +90,7 @@ fn perform(
     text: &str,
     again: &Value,
     forum: &Forum,
-) -> Result<Value, Stop> {
+) -> Result<Value, Refusal> {
     let post = if let Some(made) = made {
         made
     } else {
@@ -130,22 +130,22 @@ fn made_before(
 }
 
 /// The post that a full hash names; of a short one, the same call with the full one is the next.
-fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Stop> {
+fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Refusal> {
     Hash::parse(text).map_err(|e| {
         let error = Error::new(Kind::Invalid, format!("field `to`: {e}"))
             .with_hint("Give the full hash of the post, all 40 or 64 lower-case hex digits.");
         let meant = call.store().resolve_artifact(text).ok();
-        Stop::from(error).or_next(meant.map(|hash| call.again(input.with("to", hash.as_str()))))
+        Refusal::from(error).or_next(meant.map(|hash| call.again(input.with("to", hash.as_str()))))
     })
 }
 
-fn missing(error: Error) -> Stop {
+fn missing(error: Error) -> Refusal {
     if error.kind() != Kind::NotFound {
         return error.into();
     }
     let hint = "Take a post's full hash from ocx_queue, or as it was given to you; a post that another clone made is here \
                 after ocx pull.";
-    Stop::from(error.with_hint(hint)).next("ocx_queue", json!({}))
+    Refusal::from(error.with_hint(hint)).next("ocx_queue", json!({}))
 }
 
 fn told(post: &ForumPost) -> Value {

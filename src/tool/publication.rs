@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::session::Call;
+use super::service::Call;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;

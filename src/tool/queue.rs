@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::changes;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use crate::error::Result;
 use crate::name::Hash;
 use crate::record::{Audits, Forum};
@@ -50,7 +50,7 @@ impl Tool for Queue {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let from = input.place("from");
         let waiting = Audits::of(call.run().checkout().repository()).waiting(call.user())?;
         let remote = call.run().checkout().repository().remote()?;

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{NextCall, Operation, Stop};
+use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
 use super::input::Input;
 use super::page::{self, Page};
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
@@ -61,7 +61,7 @@ impl Tool for Read {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let from = input.place("from");
         match (input.text("path"), input.text("checkin")) {
             (Some(_), None) => in_checkout(call, input, from),
@@ -74,7 +74,7 @@ impl Tool for Read {
     }
 }
 
-fn in_checkout<'a>(call: &Call<'_>, input: &Input, from: usize) -> Result<Plan<'a>, Stop> {
+fn in_checkout<'a>(call: &Call<'_>, input: &Input, from: usize) -> Result<Plan<'a>, Refusal> {
     let path = call.path(input, false, TreePath::parse_stored)?;
     let (content, hash) = call.read_file(&path, &|meant| call.again(input.with("path", meant.as_str())))?;
     let mut result = Map::new();
@@ -85,7 +85,7 @@ fn in_checkout<'a>(call: &Call<'_>, input: &Input, from: usize) -> Result<Plan<'
     Ok(Plan::looked(vec![Operation::reads("read_file")], Value::Object(result)))
 }
 
-fn in_checkin<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Stop> {
+fn in_checkin<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Refusal> {
     let path = call.path(input, false, TreePath::parse_stored)?;
     let store = call.store();
     let hash = resolved(call, input, checkin)?;
@@ -106,7 +106,7 @@ fn in_checkin<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) ->
 }
 
 /// The check-in of that name; one that is not there comes with the same call of the nearest branch or tag.
-fn resolved(call: &Call<'_>, input: &Input, checkin: &str) -> Result<Hash, Stop> {
+fn resolved(call: &Call<'_>, input: &Input, checkin: &str) -> Result<Hash, Refusal> {
     call.store().resolve(checkin).map_err(|error| {
         let tags = Tags::of(call.run().checkout().repository());
         let branches = tags.branches().unwrap_or_default();
@@ -114,11 +114,11 @@ fn resolved(call: &Call<'_>, input: &Input, checkin: &str) -> Result<Hash, Stop>
         let names = tags.names().unwrap_or_default();
         let meant = suggest::nearest(checkin, branches.chain(names.iter().map(String::as_str)));
         let meant = meant.filter(|_| error.kind() == Kind::NotFound);
-        Stop::from(error).or_next(meant.map(|name| call.again(input.with("checkin", name))))
+        Refusal::from(error).or_next(meant.map(|name| call.again(input.with("checkin", name))))
     })
 }
 
-fn changes<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Stop> {
+fn changes<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Refusal> {
     let store = call.store();
     let hash = resolved(call, input, checkin)?;
     let info = store.check_in(&hash)?;
@@ -136,15 +136,15 @@ fn changes<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Re
 }
 
 /// The page of a file that is text; `again` is the input that reads the same file.
-fn page_of(path: &TreePath, content: &[u8], from: usize, again: &Value) -> Result<Page, Stop> {
+fn page_of(path: &TreePath, content: &[u8], from: usize, again: &Value) -> Result<Page, Refusal> {
     paged(as_text(path, content)?, from, again)
 }
 
-fn paged(content: &str, from: usize, again: &Value) -> Result<Page, Stop> {
+fn paged(content: &str, from: usize, again: &Value) -> Result<Page, Refusal> {
     Page::of(content, from, page::LINES_MAX).map_err(|e| {
         let mut last = again.clone();
         last["from"] = Page::last_from(text::count_lines(content.as_bytes())).into();
-        Stop::from(e).next(DECLARATION.name, last)
+        Refusal::from(e).next(DECLARATION.name, last)
     })
 }
 
@@ -166,16 +166,16 @@ pub(super) fn not_there<'a>(
     path: &TreePath,
     there: &(impl Iterator<Item = &'a TreePath> + Clone),
     offer: &dyn Fn(&TreePath) -> NextCall,
-) -> Stop {
+) -> Refusal {
     let same_name = || there.clone().find(|p| p.file_name() == path.file_name());
     let near = || suggest::nearest(path.as_str(), there.clone().map(TreePath::as_str));
     let near = || near().and_then(|name| there.clone().find(|p| p.as_str() == name));
     let Some(meant) = same_name().or_else(near) else {
         let text = path.file_name();
         let plain = !text.chars().any(char::is_control);
-        let stop = Stop::from(error);
+        let stop = Refusal::from(error);
         return if plain { stop.next("ocx_find", json!({"text": text})) } else { stop };
     };
     let hint = format!("Did you mean `{}`? ocx_find looks for text in all files.", meant.shown());
-    Stop::from(error.with_hint(hint)).or_next(Some(offer(meant)))
+    Refusal::from(error.with_hint(hint)).or_next(Some(offer(meant)))
 }

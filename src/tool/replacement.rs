@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::answer::{NextCall, Stop};
+use super::answer::{NextCall, Refusal};
 use super::declare::FieldKind;
 use super::input::Input;
 use super::page::{LINES_MAX, Page};
@@ -26,7 +26,7 @@ pub(super) fn replaced(
     content: &[u8],
     (tool, input): (&'static str, &Input),
     read: NextCall,
-) -> Result<Replaced, Stop> {
+) -> Result<Replaced, Refusal> {
     let (old, new) = (input.required("old")?, input.required("new")?);
     if old == new {
         return Err(Error::new(Kind::Unchanged, "`old` and `new` are the same")
@@ -39,12 +39,12 @@ pub(super) fn replaced(
         if let Some(meant) = meant {
             let mut arguments = input.with("old", meant.old);
             arguments["new"] = meant.new.into();
-            return Stop::from(miss.into_error(name).with_hint(PUT_RIGHT)).next(tool, arguments);
+            return Refusal::from(miss.into_error(name).with_hint(PUT_RIGHT)).next(tool, arguments);
         }
         let line = miss.nearest.as_ref().map(|n| n.line).or(miss.matches.first().copied()).unwrap_or(1);
         let mut arguments = read.arguments;
         arguments["from"] = line.saturating_sub(5).max(1).into();
-        Stop::from(miss.into_error(name)).next(read.tool, arguments)
+        Refusal::from(miss.into_error(name)).next(read.tool, arguments)
     })
 }
 

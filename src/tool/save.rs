@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::answer::{NextCall, Operation, Stop};
+use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::{Acts, Tool};
 use super::commit;
 use super::declare::{Capability, Declaration, Hints};
 use super::deliver::{Written, deliver};
 use super::input::Input;
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::service::Call;
 use crate::name::Hash;
 use crate::sync::SyncOptions;
 use crate::work::{Comment, Saving, Way};
@@ -40,11 +40,11 @@ impl Tool for Save {
         true
     }
 
-    fn meant(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
-        NextCall::new(DECLARATION.name, commit::meant(fields))
+    fn repair(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
+        NextCall::new(DECLARATION.name, commit::repair(fields))
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let comment = commit::comment(input)?;
         let again = input.again();
         let saving = commit::prepare(call, Way::Push)?;
@@ -66,7 +66,7 @@ fn perform(
     comment: &Comment,
     again: &Value,
     permit: &Permit<'_>,
-) -> Result<Value, Stop> {
+) -> Result<Value, Refusal> {
     let mut result = commit::perform(call, permit, saving, comment)?;
     if matches!(saving, Saving::Send(_)) {
         result["note"] =

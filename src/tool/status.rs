@@ -3,14 +3,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{NextCall, Operation, Stop};
+use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Hints};
 use super::facts;
 use super::input::Input;
 use super::plan::Plan;
 use super::publication::{self, Asking};
-use super::session::Call;
+use super::service::Call;
 
 /// The tool.
 pub struct Status;
@@ -30,7 +30,7 @@ impl Tool for Status {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let store = call.store();
         let mut result = Map::new();
         result.insert("login".into(), call.user().as_str().into());

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::answer::Stop as Stopped;
+use super::answer::Refusal;
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::record::Record;
@@ -37,7 +37,7 @@ impl Tool for Stop {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stopped> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let post = post(call, input.required("record")?)?;
         let record = Record::in_post(&post.text).map_err(|e| {
             let what = format!("post {} is no record: {e}", post.first.short());
@@ -52,7 +52,7 @@ impl Tool for Stop {
         .with_hint(
             "Nothing was changed. Ask whoever runs the project's server to stop it where its node runs.",
         );
-        Err(Stopped::from(error).reached(json!({
+        Err(Refusal::from(error).reached(json!({
             "record": post.first, "login": record.login.as_str(), "runner": record.runner, "user": call.user().as_str(),
         })))
     }

@@ -3,17 +3,17 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::deliver::{Written, deliver, link};
 use super::encoded::{self, decoded};
+use super::encoded_bundle::{EncodedBundle, Form, GIVEN_TEXT_MAX};
+use super::incoming_bundle::{HAVE, IncomingBundle, is_here};
 use super::input::Input;
-use super::landing::{Given, HAVE, is_here};
 use super::page::counted;
-use super::parcel::{Form, GIVEN_TEXT_MAX, Parcel};
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::service::Call;
 use crate::bundle::Bundle;
 use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
@@ -73,7 +73,7 @@ impl Tool for Sync {
         true
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let branch = working(input.required("branch")?)?;
         let have = input.text("have").map(|text| full(call, input, text)).transpose()?;
         let Some(text) = input.text("bundle") else {
@@ -83,13 +83,13 @@ impl Tool for Sync {
             return Ok(Plan::looked(vec![Operation::reads("export_bundle")], json!({"descendants": after})));
         };
         let bytes = decoded("bundle", text).map_err(|e| {
-            let meant = encoded::meant(text).filter(|meant| meant != text);
-            Stop::from(e).or_next(meant.map(|meant| call.again(input.with("bundle", meant))))
+            let meant = encoded::repair(text).filter(|meant| meant != text);
+            Refusal::from(e).or_next(meant.map(|meant| call.again(input.with("bundle", meant))))
         })?;
         let back = have.map(|have| (have, form(input, Some(&bytes))));
         let bundle = Bundle::from_bytes(&bytes)?;
         let remote = call.run().checkout().repository().remote()?.is_some();
-        let first = Given::of(call, &bundle, &branch, have);
+        let first = IncomingBundle::of(call, &bundle, &branch, have);
         let pulls = remote && first.as_ref().map_or_else(may_be_news, |given| given.continues);
         let (known, imports) = match &first {
             Ok(given) => (given.told(None), given.new_ones() > 0),
@@ -130,17 +130,17 @@ fn may_be_news(refusal: &Error) -> bool {
 fn caught_up(
     call: &Call<'_>,
     permit: &Permit<'_>,
-    first: Result<Given>,
+    first: Result<IncomingBundle>,
     bundle: &Bundle,
     branch: &Branch,
     have: Option<Hash>,
-) -> Result<Given> {
-    call.watch().progress("fetching from the server");
+) -> Result<IncomingBundle> {
+    call.control().progress("fetching from the server");
     let Some(remote) = call.run().remote()? else { return first };
     match call.run().checkout().repository().pull(&remote) {
         Ok(Outcome::Received { .. }) => {
             permit.did("pull");
-            Given::of(call, bundle, branch, have)
+            IncomingBundle::of(call, bundle, branch, have)
         }
         _ => first,
     }
@@ -149,11 +149,11 @@ fn caught_up(
 fn perform(
     call: &Call<'_>,
     permit: &Permit<'_>,
-    given: &Given,
+    given: &IncomingBundle,
     back: Option<(Hash, Form)>,
     again: &Value,
-) -> Result<Value, Stop> {
-    call.watch().progress("importing the bundle");
+) -> Result<Value, Refusal> {
+    call.control().progress("importing the bundle");
     let imported = call.run().checkout().repository().import_bundle(&given.bundle, &given.import)?;
     if imported.artifacts > 0 {
         permit.did("import_bundle");
@@ -192,9 +192,9 @@ fn working(text: &str) -> Result<Branch> {
 }
 
 /// The hash in `have`. Of a short one, the same call with the full one is the next.
-fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Stop> {
+fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Refusal> {
     Hash::parse(text).map_err(|e| {
-        let stop = Stop::from(Error::new(Kind::Invalid, format!("field `have`: {e}")).with_hint(HAVE));
+        let stop = Refusal::from(Error::new(Kind::Invalid, format!("field `have`: {e}")).with_hint(HAVE));
         match call.store().resolve(text) {
             Ok(meant) if meant.as_str().starts_with(&text.to_ascii_lowercase()) => {
                 stop.or_next(Some(call.again(input.with("have", meant.as_str()))))
@@ -205,10 +205,10 @@ fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Stop> {
 }
 
 /// The descendants of a check-in, as a bundle for one who holds it.
-fn after(call: &Call<'_>, have: Hash, form: Form) -> Result<Value, Stop> {
+fn after(call: &Call<'_>, have: Hash, form: Form) -> Result<Value, Refusal> {
     let selection = Selection::descendants(have).for_one_who_has(have);
     let mut told = json!({"have": have});
-    let Some(parcel) = Parcel::of(call.run().checkout().repository(), &selection, form)? else {
+    let Some(parcel) = EncodedBundle::of(call.run().checkout().repository(), &selection, form)? else {
         told["check_ins"] = json!([]);
         told["of"] = 0.into();
         told["bundle"] = Value::Null;

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use super::catalogue::{Acts, Tool};
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
 use super::page::{self, BYTES_MAX, counted};
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::process::Outcome;
@@ -51,7 +51,7 @@ impl Tool for Test {
         Acts::OnCheckout
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let name = input.text("name");
         if let Some(from) = input.number("log_from") {
             return logged(call, name, from);
@@ -82,18 +82,18 @@ impl Tool for Test {
 }
 
 /// A name that is not declared comes with the nearest one that is, else with all tests.
-fn not_declared(call: &Call<'_>, tests: &Declared, name: &str, error: Error) -> Stop {
+fn not_declared(call: &Call<'_>, tests: &Declared, name: &str, error: Error) -> Refusal {
     let near = suggest::nearest(name, tests.tests().iter().map(|t| t.name.as_str()));
     let next = near.map_or_else(|| json!({}), |name| json!({"name": name}));
-    Stop::from(error).or_next((!tests.tests().is_empty()).then(|| call.again(next)))
+    Refusal::from(error).or_next((!tests.tests().is_empty()).then(|| call.again(next)))
 }
 
 /// Runs the tests and waits; the answer stands for all of them.
 fn run(call: &Call<'_>, declared: &Declared, name: Option<&str>) -> Result<TestReport> {
     let which = name.map_or(Which::All, |n| Which::Named(n.to_owned()));
-    let mut progress = |now: &Progress| call.watch().progress(progress_line(now));
+    let mut progress = |now: &Progress| call.control().progress(progress_line(now));
     let mut ask =
-        Ask { wait: call.watch().patience(), cancel: call.watch().handle(), progress: &mut progress };
+        Ask { wait: call.control().patience(), cancel: call.control().handle(), progress: &mut progress };
     call.run().test(declared, &which, &mut ask)
 }
 
@@ -103,7 +103,7 @@ fn progress_line(now: &Progress) -> String {
 }
 
 /// What a report says: an answer that is ok only when every test passed.
-fn told(report: &TestReport, name: Option<&str>) -> Result<Value, Stop> {
+fn told(report: &TestReport, name: Option<&str>) -> Result<Value, Refusal> {
     let again = name.map_or_else(|| json!({}), |n| json!({"name": n}));
     let mut result = Map::new();
     let budget = BYTES_MAX / report.results.len().max(1);
@@ -125,12 +125,12 @@ fn told(report: &TestReport, name: Option<&str>) -> Result<Value, Stop> {
         let what = format!("test `{}` still runs after {} s", now.test, now.elapsed.as_secs());
         let error =
             Error::new(Kind::TimedOut, what).with_hint("Make the same call again: it goes on waiting.");
-        return Err(Stop::from(error).reached(result).next(DECLARATION.name, again));
+        return Err(Refusal::from(error).reached(result).next(DECLARATION.name, again));
     }
     let failed: Vec<&TestResult> = report.results.iter().filter(|r| !r.passed()).collect();
     let names: Vec<String> = failed.iter().map(|r| format!("`{}` {}", r.test.name, why(r))).collect();
     let error = Error::new(Kind::Untested, names.join("; ")).with_hint(next_step(&failed));
-    let mut stop = Stop::from(error).reached(result);
+    let mut stop = Refusal::from(error).reached(result);
     if failed.iter().all(|r| !r.changes.is_empty()) {
         stop = stop.next(DECLARATION.name, again);
     }
@@ -205,7 +205,7 @@ fn lines<'a>(all: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// A page of the last run's whole log.
-fn logged<'a>(call: &Call<'_>, name: Option<&str>, from: u64) -> Result<Plan<'a>, Stop> {
+fn logged<'a>(call: &Call<'_>, name: Option<&str>, from: u64) -> Result<Plan<'a>, Refusal> {
     let name = name.ok_or_else(|| {
         Error::new(Kind::Invalid, "field `log_from` needs `name`")
             .with_hint("Name the test whose log is wanted.")

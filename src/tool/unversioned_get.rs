@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::encoded;
 use super::input::Input;
 use super::page::counted;
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::UnversionedName;
@@ -61,7 +61,7 @@ impl Tool for UnversionedGet {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let files = Unversioned::of(call.run().checkout().repository());
         let given = input.required("name")?;
         let name = UnversionedName::parse(given).map_err(|e| not_there(&files, given, e))?;
@@ -71,7 +71,7 @@ impl Tool for UnversionedGet {
         let at = usize::try_from(from).unwrap_or(usize::MAX);
         if at > content.len() {
             let what = format!("`{name}` has no byte {from}: it has {}", counted(content.len(), "byte"));
-            return Err(Stop::from(
+            return Err(Refusal::from(
                 Error::new(Kind::Invalid, what).with_hint("Begin at a byte that there is."),
             )
             .next(DECLARATION.name, json!({"name": name.as_str()})));
@@ -90,13 +90,13 @@ impl Tool for UnversionedGet {
 }
 
 /// A name that is no file's comes with the nearest one that is.
-fn not_there(files: &Unversioned, name: &str, error: Error) -> Stop {
+fn not_there(files: &Unversioned, name: &str, error: Error) -> Refusal {
     let all = files.list().unwrap_or_default();
     match suggest::nearest(name, all.iter().map(|f| f.name.as_str())) {
         Some(meant) if matches!(error.kind(), Kind::NotFound | Kind::Invalid) => {
             let hint = format!("Did you mean `{meant}`? ocx_unversioned_list names all.");
-            Stop::from(error.with_hint(hint)).next(DECLARATION.name, json!({"name": meant}))
+            Refusal::from(error.with_hint(hint)).next(DECLARATION.name, json!({"name": meant}))
         }
-        _ => Stop::from(error).next("ocx_unversioned_list", json!({})),
+        _ => Refusal::from(error).next("ocx_unversioned_list", json!({})),
     }
 }

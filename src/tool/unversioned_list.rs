@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use crate::error::Result;
 use crate::record::{UNVERSIONED_MAX, Unversioned};
 
@@ -38,7 +38,7 @@ impl Tool for UnversionedList {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let from = input.place("from");
         let all = Unversioned::of(call.run().checkout().repository()).list()?;
         let shown: Vec<Value> = all

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::deliver::{Written, deliver};
@@ -10,7 +10,7 @@ use super::encoded;
 use super::input::Input;
 use super::page::counted;
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, UnversionedName};
 use crate::record::{Unversioned, UnversionedFile};
@@ -64,7 +64,7 @@ impl Tool for UnversionedPut {
         true
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let name = UnversionedName::parse(input.required("name")?)?;
         let hash = input.text("hash").map(sha3).transpose()?;
         let files = Unversioned::of(call.run().checkout().repository());
@@ -75,7 +75,7 @@ impl Tool for UnversionedPut {
         };
         let content = match (input.text("content"), hash) {
             (Some(text), hash) => decoded(&name, text, hash.as_ref()).map_err(|stop| {
-                stop.or_next(meant(text).map(|text| call.again(input.with("content", text))))
+                stop.or_next(repair(text).map(|text| call.again(input.with("content", text))))
             })?,
             (None, Some(hash)) => again(&files, &name, &hash)?,
             (None, None) => return Err(no_content("field `content` is missing (the bytes, as base64)")),
@@ -117,7 +117,7 @@ fn perform(
     permit: &Permit<'_>,
     putting: &Putting,
     mut result: Value,
-) -> Result<Value, Stop> {
+) -> Result<Value, Refusal> {
     let Putting { files, name, content, is_held } = putting;
     if !is_held {
         let put = files.put(name, content, call.user())?;
@@ -135,7 +135,7 @@ fn perform(
         again: &again,
     };
     deliver(call, permit, &mut result, &written, &SyncOptions::push().with_unversioned())?;
-    unreplaced(&files.find(name)?, content).map_err(|e| Stop::from(e).reached(result.clone()))?;
+    unreplaced(&files.find(name)?, content).map_err(|e| Refusal::from(e).reached(result.clone()))?;
     Ok(result)
 }
 
@@ -155,7 +155,7 @@ fn sha3(text: &str) -> Result<Hash> {
     })
 }
 
-fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Vec<u8>, Stop> {
+fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Vec<u8>, Refusal> {
     let content = encoded::decoded("content", text)?;
     match hash {
         Some(hash) if !hash.names(&content) => {
@@ -173,13 +173,13 @@ fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Ve
 }
 
 /// The base64 that was probably meant; or the text itself encoded, where it is none.
-fn meant(text: &str) -> Option<String> {
-    let meant = encoded::meant(text).unwrap_or_else(|| encoded::encoded(text.as_bytes()));
+fn repair(text: &str) -> Option<String> {
+    let meant = encoded::repair(text).unwrap_or_else(|| encoded::encoded(text.as_bytes()));
     (meant != text).then_some(meant)
 }
 
 /// What is held, where a call only sends it again.
-fn again(files: &Unversioned, name: &UnversionedName, hash: &Hash) -> Result<Vec<u8>, Stop> {
+fn again(files: &Unversioned, name: &UnversionedName, hash: &Hash) -> Result<Vec<u8>, Refusal> {
     match files.get(name) {
         Ok(content) if hash.names(&content) => Ok(content),
         Ok(_) => Err(no_content(&format!("`{name}` is no longer what `hash` {} names", hash.short()))),
@@ -190,6 +190,6 @@ fn again(files: &Unversioned, name: &UnversionedName, hash: &Hash) -> Result<Vec
     }
 }
 
-fn no_content(what: &str) -> Stop {
+fn no_content(what: &str) -> Refusal {
     Error::new(Kind::Invalid, what).with_hint("Give the bytes in `content`, as base64.").into()
 }

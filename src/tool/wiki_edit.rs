@@ -3,14 +3,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{NextCall, Operation, Stop};
+use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, Hints};
 use super::deliver::{Written, deliver, held_back};
 use super::input::Input;
 use super::plan::{Permit, Plan};
 use super::replacement;
-use super::session::Call;
+use super::service::Call;
 use super::wiki_read::{PAGE, VERSION, as_text, not_there};
 use crate::error::{Error, Kind, Result};
 use crate::format::Markup;
@@ -64,7 +64,7 @@ impl Tool for WikiEdit {
         true
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let (old, new) = (input.required("old")?, input.required("new")?);
         let page = PageName::parse(input.required("page")?)?;
         let seen = input.text("version").map(Hash::parse).transpose()?;
@@ -114,7 +114,7 @@ struct Edit {
 }
 
 impl Edit {
-    fn of(page: PageName, before: Option<&WikiContent>, input: &Input) -> Result<Self, Stop> {
+    fn of(page: PageName, before: Option<&WikiContent>, input: &Input) -> Result<Self, Refusal> {
         let content = before.map(|b| b.text.as_slice()).unwrap_or_default();
         as_text(&page, content)?;
         let read = NextCall::new("ocx_wiki_read", json!({"page": page.as_str()}));
@@ -137,7 +137,7 @@ impl Edit {
         wiki: &Wiki,
         permit: &Permit<'_>,
         again: &Value,
-    ) -> Result<Value, Stop> {
+    ) -> Result<Value, Refusal> {
         let text = WikiText { text: &self.text, markup: self.markup, previous: self.previous };
         let made = wiki.write(&self.page, &text, call.user()).map_err(|e| moved(e, &self.page))?;
         permit.did(self.op());
@@ -161,7 +161,7 @@ fn send(
     hash: Hash,
     page: &PageName,
     again: &Value,
-) -> Result<Value, Stop> {
+) -> Result<Value, Refusal> {
     permit.end_turn();
     let written = Written {
         noun: "wiki page",
@@ -197,7 +197,7 @@ fn is_this_edit(
 }
 
 /// Refuses when the caller has seen another version than there is.
-fn unmoved(page: &PageName, before: Option<&WikiContent>, seen: Option<&Hash>) -> Result<(), Stop> {
+fn unmoved(page: &PageName, before: Option<&WikiContent>, seen: Option<&Hash>) -> Result<(), Refusal> {
     let Some(seen) = seen else { return Ok(()) };
     let now = before.map(|b| &b.version);
     let what = match now {
@@ -214,11 +214,11 @@ fn unmoved(page: &PageName, before: Option<&WikiContent>, seen: Option<&Hash>) -
 }
 
 /// The refusal of an edit of what has changed, with the read that helps.
-fn moved(error: Error, page: &PageName) -> Stop {
+fn moved(error: Error, page: &PageName) -> Refusal {
     if !matches!(error.kind(), Kind::Changed | Kind::Exists) {
         return error.into();
     }
-    Stop::from(error.with_hint("Read the page again, then edit what it holds now."))
+    Refusal::from(error.with_hint("Read the page again, then edit what it holds now."))
         .next("ocx_wiki_read", json!({"page": page.as_str()}))
 }
 

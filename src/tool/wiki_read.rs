@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
 use super::page::{LINES_MAX, Page, counted};
 use super::plan::Plan;
-use super::session::Call;
+use super::service::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, PageName};
@@ -64,7 +64,7 @@ impl Tool for WikiRead {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let wiki = Wiki::of(call.run().checkout().repository());
         let from = input.place("from");
         let (op, result) = match (input.text("page"), input.text("version")) {
@@ -99,7 +99,7 @@ fn pages(wiki: &Wiki, from: usize) -> Result<Value> {
     Ok(result)
 }
 
-fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Result<Value, Stop> {
+fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Result<Value, Refusal> {
     let name = PageName::parse(page)?;
     let hash = version.map(Hash::parse).transpose()?;
     let found = wiki.read(&name, hash.as_ref()).map_err(|e| not_there(wiki, &name, e))?;
@@ -109,7 +109,7 @@ fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Resul
         if let Some(version) = version {
             last["version"] = version.into();
         }
-        Stop::from(e).next(DECLARATION.name, last)
+        Refusal::from(e).next(DECLARATION.name, last)
     })?;
     let mut result = Map::new();
     result.insert("page".into(), name.as_str().into());
@@ -152,13 +152,13 @@ pub(super) fn as_text<'a>(name: &PageName, content: &'a [u8]) -> Result<&'a str>
 }
 
 /// A page that is not there comes with the nearest one that is.
-pub(super) fn not_there(wiki: &Wiki, page: &PageName, error: Error) -> Stop {
+pub(super) fn not_there(wiki: &Wiki, page: &PageName, error: Error) -> Refusal {
     let pages = wiki.list().unwrap_or_default();
     match suggest::nearest(page.as_str(), pages.iter().map(|p| p.name.as_str())) {
         Some(meant) if error.kind() == Kind::NotFound && meant != page.as_str() => {
             let hint = format!("Did you mean `{meant}`? Without `page`, all pages are listed.");
-            Stop::from(error.with_hint(hint)).next(DECLARATION.name, json!({"page": meant}))
+            Refusal::from(error.with_hint(hint)).next(DECLARATION.name, json!({"page": meant}))
         }
-        _ => Stop::from(error).next(DECLARATION.name, json!({})),
+        _ => Refusal::from(error).next(DECLARATION.name, json!({})),
     }
 }

@@ -12,7 +12,7 @@ use ocx::checkout::Checkout;
 use ocx::format::packed::pack;
 use ocx::name::Hash;
 use ocx::process::Leash;
-use ocx::tool::{Session, Watch};
+use ocx::tool::{CallControl, Service};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ const FILE: &str = "F a.txt a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d8
 /// A clone where check-ins are made, `here`, and one where a session publishes them, `there`.
 struct Ground {
     place: Place,
-    session: Session,
+    session: Service,
 }
 
 impl Ground {
@@ -38,12 +38,12 @@ impl Ground {
         place.edit("a.txt", "two\n");
         place.save(&comment("two"), None);
         Checkout::open(&place.there, &place.path("co"), None, Some(&ann())).unwrap();
-        let session = Session::with_leash(place.path("co"), Leash::at(OCX));
+        let session = Service::with_leash(place.path("co"), Leash::at(OCX));
         Self { place, session }
     }
 
     fn call(&self, input: Value) -> Value {
-        ocx::tool::call(&self.session, "ocx_sync", input, &Watch::default()).into_json()
+        ocx::tool::call(&self.session, "ocx_sync", input, &CallControl::default()).into_json()
     }
 
     fn sync(&self, bytes: &[u8]) -> Value {
@@ -162,12 +162,12 @@ fn b06_the_server_has_what_landed_and_nothing_is_private() {
     let url = format!("http://agent:s3cret@127.0.0.1:{}/", s.port);
     f.ocx(f.folder(), &["clone", &url, "mine.fossil"]);
     f.ocx(f.folder(), &["open", "mine.fossil", "mine", "--user", "agent"]);
-    let mine = Session::with_leash(f.folder().join("mine"), Leash::at(OCX));
+    let mine = Service::with_leash(f.folder().join("mine"), Leash::at(OCX));
     let mut made = Value::Null;
     for (old, new) in [("a", "b"), ("b", "c")] {
         let edit = json!({"path": "a.txt", "old": old, "new": new});
-        assert!(ocx::tool::call(&mine, "ocx_edit", edit, &Watch::default()).ok());
-        made = ocx::tool::call(&mine, "ocx_commit_and_sync", four(new), &Watch::default()).into_json();
+        assert!(ocx::tool::call(&mine, "ocx_edit", edit, &CallControl::default()).ok());
+        made = ocx::tool::call(&mine, "ocx_commit_and_sync", four(new), &CallControl::default()).into_json();
     }
     let answer = s.call("ocx_sync", made["result"]["next_call"]["arguments"].clone());
     assert_eq!((&answer["ok"], &answer["result"]["new"]), (&json!(true), &json!(2)), "{answer:#}");
@@ -296,7 +296,7 @@ fn b14_a_control_artifact_with_a_missing_field_is_refused_and_all_still_answers(
     }
     g.takes_the_good_one();
     for tool in ["ocx_context", "ocx_status"] {
-        assert!(ocx::tool::call(&g.session, tool, json!({}), &Watch::default()).ok(), "{tool}");
+        assert!(ocx::tool::call(&g.session, tool, json!({}), &CallControl::default()).ok(), "{tool}");
     }
 }
 
@@ -403,8 +403,10 @@ fn a03_a_reader_publishes_nothing() {
     for (tool, input) in
         [("ocx_commit_and_sync", four("t")), ("ocx_sync", json!({"branch": BRANCH, "have": g.place.root()}))]
     {
-        let answer = ocx::tool::call(&g.session, tool, input, &Watch::default()).into_json();
+        let answer = ocx::tool::call(&g.session, tool, input, &CallControl::default()).into_json();
         assert_eq!(answer["code"], "denied", "{answer}");
     }
-    assert!(ocx::tool::call(&g.session, "ocx_commit_and_sync_guide", json!({}), &Watch::default()).ok());
+    assert!(
+        ocx::tool::call(&g.session, "ocx_commit_and_sync_guide", json!({}), &CallControl::default()).ok()
+    );
 }

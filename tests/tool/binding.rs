@@ -2,7 +2,7 @@
 
 use ocx::process::Leash;
 use ocx::tool::catalogue::TOOLS;
-use ocx::tool::{Binding, Session, Watch, call};
+use ocx::tool::{Binding, CallControl, Service, call};
 use serde_json::{Value, json};
 
 use crate::fixture::client::{Client, initialize};
@@ -10,15 +10,15 @@ use crate::fixture::{Fixture, OCX, four};
 
 const SITUATIONS: [&str; 3] = ["clone_available", "setup_feasible", "unknown_or_unavailable"];
 
-fn remote(f: &Fixture) -> Session {
-    Session::with_leash(f.root(), Leash::at(OCX)).bound(Binding::Remote)
+fn remote(f: &Fixture) -> Service {
+    Service::with_leash(f.root(), Leash::at(OCX)).bound(Binding::Remote)
 }
 
 /// What `ocx_context` and `ocx_status` answer on a remote endpoint to a caller that reports `caller`.
 fn told(f: &Fixture, tool: &str, caller: Option<&str>) -> Value {
     let input =
         caller.map_or_else(|| json!({}), |caller| json!({"caller": caller, "caller_reason": "looked once"}));
-    let answer = call(&remote(f), tool, input, &Watch::default()).into_json();
+    let answer = call(&remote(f), tool, input, &CallControl::default()).into_json();
     assert_eq!(answer["ok"], true, "{answer:#}");
     answer["result"].clone()
 }
@@ -67,8 +67,12 @@ fn whoever_has_or_can_make_a_clone_is_sent_to_the_guide() {
         for caller in ["clone_available", "setup_feasible"] {
             let next = told(&f, tool, Some(caller))["next_call"].clone();
             assert_eq!(next["tool"], "ocx_commit_and_sync_guide");
-            let guide =
-                call(&remote(&f), "ocx_commit_and_sync_guide", next["arguments"].clone(), &Watch::default());
+            let guide = call(
+                &remote(&f),
+                "ocx_commit_and_sync_guide",
+                next["arguments"].clone(),
+                &CallControl::default(),
+            );
             let guide = guide.into_json();
             assert_eq!(
                 (&guide["ok"], &guide["result"]["caller_report"]["state"]),
@@ -86,11 +90,12 @@ fn what_acts_on_the_callers_files_is_not_done_to_a_remote_checkout() {
     let f = Fixture::with(&[("a.txt", b"a\n")]);
     f.write("a.txt", "b\n");
     let before = f.everything();
-    let answer = call(&remote(&f), "ocx_commit_and_sync", four("t"), &Watch::default()).into_json();
+    let answer = call(&remote(&f), "ocx_commit_and_sync", four("t"), &CallControl::default()).into_json();
     assert_eq!((&answer["code"], &answer["log"]), (&json!("denied"), &json!([])), "{answer:#}");
     assert_eq!(answer["next_call"], json!({"tool": "ocx_save", "arguments": four("t")}));
     assert!(f.everything() == before);
-    let saved = call(&remote(&f), "ocx_save", answer["next_call"]["arguments"].clone(), &Watch::default());
+    let saved =
+        call(&remote(&f), "ocx_save", answer["next_call"]["arguments"].clone(), &CallControl::default());
     assert_eq!(saved.json()["ok"], true);
     f.write("a.txt", "c\n");
     assert_eq!(f.done("ocx_commit_and_sync", four("t"))["committed"], true);

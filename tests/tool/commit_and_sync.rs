@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ocx::bundle::Bundle;
 use ocx::process::Leash;
-use ocx::tool::{Binding, Session, Watch};
+use ocx::tool::{Binding, CallControl, Service};
 use serde_json::{Value, json};
 
 use crate::fixture::served::Served;
@@ -110,10 +110,10 @@ fn a_remote_endpoint_refuses_it_and_offers_the_save_of_its_own_checkout() {
     let f = Fixture::with(&[("a.txt", b"a\n")]);
     f.write("a.txt", "longer\n");
     let before = f.check_ins();
-    let session = Session::with_leash(f.root(), Leash::at(OCX)).bound(Binding::Remote);
+    let session = Service::with_leash(f.root(), Leash::at(OCX)).bound(Binding::Remote);
     let mut input = four("t");
     input["have"] = f.done("ocx_context", json!({}))["parent"]["checkin"].clone();
-    let answer = ocx::tool::call(&session, "ocx_commit_and_sync", input, &Watch::default()).into_json();
+    let answer = ocx::tool::call(&session, "ocx_commit_and_sync", input, &CallControl::default()).into_json();
     assert_eq!((&answer["code"], f.check_ins()), (&json!("denied"), before), "{answer:#}");
     assert_eq!(answer["next_call"], json!({"tool": "ocx_save", "arguments": four("t")}));
 }

@@ -1,6 +1,6 @@
 //! `ocx_context`, and every tool where there is no checkout.
 
-use ocx::tool::{Session, Watch, call};
+use ocx::tool::{CallControl, Service, call};
 use serde_json::json;
 
 use crate::fixture::{Fixture, four, required};
@@ -48,10 +48,10 @@ fn a_saved_check_in_without_a_remote_stays_listed_as_not_pushed() {
 #[test]
 fn without_a_checkout_every_tool_says_how_to_open_one() {
     let folder = tempfile::tempdir().expect("a folder");
-    let session = Session::at(folder.path());
+    let session = Service::at(folder.path());
     for tool in ocx::tool::catalogue::TOOLS {
         let name = tool.declaration().name;
-        let answer = call(&session, name, required(tool.declaration()), &Watch::default()).into_json();
+        let answer = call(&session, name, required(tool.declaration()), &CallControl::default()).into_json();
         assert_eq!((&answer["ok"], &answer["code"]), (&json!(false), &json!("not_found")), "{answer}");
         assert!(answer["next_step"].as_str().unwrap_or_default().contains("ocx open"), "{answer}");
     }

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ocx::process::Leash;
-use ocx::tool::{Session, Watch};
+use ocx::tool::{CallControl, Service};
 use serde_json::{Value, json};
 
 use crate::fixture::served::Served;
@@ -11,7 +11,7 @@ use crate::fixture::{Fixture, OCX, four};
 
 /// A clone of one's own beside the server's, to commit in.
 pub struct Mine<'a> {
-    session: Session,
+    session: Service,
     f: &'a Fixture,
 }
 
@@ -21,11 +21,11 @@ impl<'a> Mine<'a> {
         let url = format!("http://agent:s3cret@127.0.0.1:{}/", s.port);
         f.ocx(f.folder(), &["clone", &url, "mine.fossil", "--save-password"]);
         f.ocx(f.folder(), &["open", "mine.fossil", "mine", "--user", "agent"]);
-        Self { session: Session::with_leash(f.folder().join("mine"), Leash::at(OCX)), f }
+        Self { session: Service::with_leash(f.folder().join("mine"), Leash::at(OCX)), f }
     }
 
     pub fn call(&self, tool: &str, input: Value) -> Value {
-        ocx::tool::call(&self.session, tool, input, &Watch::default()).into_json()
+        ocx::tool::call(&self.session, tool, input, &CallControl::default()).into_json()
     }
 
     #[track_caller]
@@ -268,7 +268,7 @@ fn a_dry_run_changes_no_byte_and_without_a_remote_the_receipt_is_of_this_reposit
     let f = Fixture::with(&[("a.txt", b"a\n")]);
     f.fossil(&["clone", "../r.fossil", "../mine.fossil", "--no-open"]);
     f.ocx(f.folder(), &["open", "mine.fossil", "mine", "--user", "alice"]);
-    let mine = Mine { session: Session::with_leash(f.folder().join("mine"), Leash::at(OCX)), f: &f };
+    let mine = Mine { session: Service::with_leash(f.folder().join("mine"), Leash::at(OCX)), f: &f };
     mine.edit("a", "b");
     let mut input = mine.done("ocx_commit_and_sync", four("one"))["next_call"]["arguments"].clone();
     input["dry_run"] = true.into();

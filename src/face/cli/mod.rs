@@ -17,7 +17,7 @@ use clap::ArgMatches;
 use serde_json::Value;
 
 use crate::error::{Error, Kind, Result};
-use crate::tool::{self, Answer, Binding, Declaration, Session, Watch};
+use crate::tool::{self, Answer, Binding, CallControl, Declaration, Service};
 
 /// What was asked was done.
 const DONE: u8 = 0;
@@ -140,8 +140,8 @@ fn run_tool(
         let Some(declaration) = declared(command) else { return Ok(USAGE) };
         (declaration.name.to_owned(), arguments::input(declaration, given))
     };
-    let session = Session::at(folder).with_password(terminal.password.as_deref());
-    let answer = tool::call(&session, &name, input, &Watch::patient());
+    let session = Service::at(folder).with_password(terminal.password.as_deref());
+    let answer = tool::call(&session, &name, input, &CallControl::patient());
     if json || command == "call" {
         writeln!(terminal.out, "{answer}")?;
     } else {

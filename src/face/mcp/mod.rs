@@ -28,7 +28,7 @@ use self::lines::Lines;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
-use crate::tool::{self, Answer, Binding, Declaration, Hints, Session, Stop, Watch};
+use crate::tool::{self, Answer, Binding, CallControl, Declaration, Hints, Refusal, Service};
 
 /// How often a call that takes long says that it goes on.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
@@ -58,7 +58,7 @@ clone of your own, or can make one, say so in `caller` of ocx_context.";
 ///
 /// # Errors
 /// `Io`, when the operating system gives no threads.
-pub fn serve(session: Session, input: File, output: File) -> Result<()> {
+pub fn serve(session: Service, input: File, output: File) -> Result<()> {
     let runtime = runtime()?;
     let served = runtime.block_on(serve_lines(session, input, output));
     runtime.shutdown_timeout(SHUTDOWN);
@@ -74,7 +74,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
         .map_err(|e| Error::io("cannot start the server", e))
 }
 
-async fn serve_lines(session: Session, input: File, output: File) -> Result<()> {
+async fn serve_lines(session: Service, input: File, output: File) -> Result<()> {
     let closing = CancellationToken::new();
     let lines =
         Lines::start(input, output, closing.clone()).map_err(|e| Error::io("cannot start a thread", e))?;
@@ -99,7 +99,7 @@ struct Caller(User);
 /// The server as rmcp sees it, whatever brings the messages.
 #[derive(Clone)]
 struct Server {
-    session: Arc<Session>,
+    session: Arc<Service>,
     /// Cancelled when the client has gone.
     closing: CancellationToken,
 }
@@ -160,7 +160,7 @@ const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list",
 
 impl Server {
     /// The session as the one who calls.
-    fn session_for(&self, context: &RequestContext<RoleServer>) -> Arc<Session> {
+    fn session_for(&self, context: &RequestContext<RoleServer>) -> Arc<Service> {
         let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
         match caller {
             Some(Caller(login)) => Arc::new(self.session.acting_as(login.clone())),
@@ -178,7 +178,7 @@ impl Server {
         let looks =
             tool::catalogue::find(&request.name).is_some_and(|t| t.declaration().hints == Hints::LOOKS);
         if looks && context.meta.get_progress_token().is_none() {
-            let (session, watch) = (self.session_for(&context), Watch::default());
+            let (session, watch) = (self.session_for(&context), CallControl::default());
             let _bound = bound(context.ct.clone(), watch.handle());
             let input = request.arguments.map_or(Value::Null, Value::Object);
             return tokio::task::block_in_place(|| {
@@ -195,7 +195,7 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let name = request.name.into_owned();
-        let watch = Arc::new(Watch::default());
+        let watch = Arc::new(CallControl::default());
         // Over HTTP the call is dropped when its connection is.
         let _gone = Gone(watch.handle().clone());
         let _bound = bound(self.closing.clone(), watch.handle());
@@ -302,8 +302,8 @@ fn refused(name: &str, reason: &Value) -> Answer {
     let error =
         Error::new(Kind::Invalid, why).with_hint("Send `arguments` as a JSON object of well-formed strings.");
     let tool = tool::catalogue::find(name).map(tool::catalogue::Tool::declaration);
-    let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::meant::named(tool, meant));
-    Answer::refused(name, false, Vec::new(), &Stop::from(error).or_next(next))
+    let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::repair::named(tool, meant));
+    Answer::refused(name, false, Vec::new(), &Refusal::from(error).or_next(next))
 }
 
 fn cut(text: &str) -> String {

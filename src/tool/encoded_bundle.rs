@@ -29,7 +29,7 @@ pub(super) enum Form {
 }
 
 /// A bundle on its way.
-pub(super) struct Parcel {
+pub(super) struct EncodedBundle {
     check_ins: Vec<Hash>,
     standalone: bool,
     form: Form,
@@ -58,7 +58,7 @@ impl Form {
     }
 }
 
-impl Parcel {
+impl EncodedBundle {
     /// Packs what is selected; nothing where nobody lacks anything.
     ///
     /// # Errors

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::answer::{NextCall, Stop};
+use super::answer::{NextCall, Refusal};
 use super::binding::Binding;
+use super::control::CallControl;
 use super::declare::Declaration;
 use super::input::Input;
-use super::meant;
 use super::read::{FILE_BYTES_MAX, not_there};
-use super::watch::Watch;
+use super::repair;
 use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::Password;
@@ -24,7 +24,7 @@ use crate::work::Run;
 
 /// Where calls act: the checkout that holds a folder. Clones share it.
 #[derive(Clone)]
-pub struct Session {
+pub struct Service {
     folder: PathBuf,
     leash: Leash,
     password: Option<Password>,
@@ -40,8 +40,8 @@ struct Shared {
     writing: Mutex<()>,
 }
 
-impl Session {
-    /// A session in the checkout that holds `folder`; there need not be one yet. Only for the `ocx` program:
+impl Service {
+    /// A service in the checkout that holds `folder`; there need not be one yet. Only for the `ocx` program:
     /// it keeps test commands on a leash that is the program itself.
     #[must_use]
     pub fn at(folder: impl Into<PathBuf>) -> Self {
@@ -121,24 +121,28 @@ impl Session {
 
 /// One call: where it acts, as whom, and what watches it.
 pub struct Call<'a> {
-    session: &'a Session,
+    service: &'a Service,
     tool: &'static str,
     run: Arc<Run>,
     /// Who calls.
     user: User,
     /// Whose the checkout is.
     owner: User,
-    watch: &'a Watch,
+    control: &'a CallControl,
 }
 
 impl<'a> Call<'a> {
     /// Opens the checkout and checks that the caller may call the tool.
-    pub(super) fn open(session: &'a Session, tool: &'static Declaration, watch: &'a Watch) -> Result<Self> {
-        let run = session.run()?;
+    pub(super) fn open(
+        service: &'a Service,
+        tool: &'static Declaration,
+        control: &'a CallControl,
+    ) -> Result<Self> {
+        let run = service.run()?;
         let owner = run.checkout().user()?;
-        let user = session.login.clone().unwrap_or_else(|| owner.clone());
-        let call = Self { session, tool: tool.name, run, user, owner, watch };
-        if session.login.is_some() && call.store().user(&call.user)?.is_none() {
+        let user = service.login.clone().unwrap_or_else(|| owner.clone());
+        let call = Self { service, tool: tool.name, run, user, owner, control };
+        if service.login.is_some() && call.store().user(&call.user)?.is_none() {
             let what = format!("the repository has no user `{}`", call.user);
             return Err(Error::new(Kind::Denied, what)
                 .with_hint("Have someone with setup add the login, or call with the token of another."));
@@ -205,12 +209,12 @@ impl<'a> Call<'a> {
     /// Where the call acts, seen from the caller.
     #[must_use]
     pub fn binding(&self) -> Binding {
-        self.session.binding
+        self.service.binding
     }
 
     /// Waits until no other call of this process writes in the checkout.
     pub(super) fn turn(&self) -> MutexGuard<'a, ()> {
-        self.session.shared.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.service.shared.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The run.
@@ -239,8 +243,8 @@ impl<'a> Call<'a> {
 
     /// What watches the call.
     #[must_use]
-    pub fn watch(&self) -> &Watch {
-        self.watch
+    pub fn control(&self) -> &CallControl {
+        self.control
     }
 
     /// The same call with another input.
@@ -258,11 +262,11 @@ impl<'a> Call<'a> {
         input: &Input,
         may_be_new: bool,
         parse: impl Fn(&str) -> Result<TreePath>,
-    ) -> Result<TreePath, Stop> {
+    ) -> Result<TreePath, Refusal> {
         let text = input.required("path")?;
         parse(text).map_err(|error| {
-            let meant = meant::path(self, text, may_be_new).filter(|path| parse(path.as_str()).is_ok());
-            Stop::from(error).or_next(meant.map(|path| self.again(input.with("path", path.as_str()))))
+            let meant = repair::path(self, text, may_be_new).filter(|path| parse(path.as_str()).is_ok());
+            Refusal::from(error).or_next(meant.map(|path| self.again(input.with("path", path.as_str()))))
         })
     }
 
@@ -274,15 +278,15 @@ impl<'a> Call<'a> {
         &self,
         path: &TreePath,
         offer: &dyn Fn(&TreePath) -> NextCall,
-    ) -> Result<(Vec<u8>, Hash), Stop> {
+    ) -> Result<(Vec<u8>, Hash), Refusal> {
         self.run.checkout().read_file(path, FILE_BYTES_MAX).map_err(|e| match (e.kind(), self.tracked()) {
             (Kind::NotFound, Ok(files)) => not_there(e, path, &files.keys(), offer),
             (Kind::Invalid, Ok(files)) => match entries(files.keys(), Some(path)) {
-                none if none.is_empty() => Stop::from(e),
-                some => Stop::from(e.with_hint("Name a file; the folder's entries are in `result`."))
+                none if none.is_empty() => Refusal::from(e),
+                some => Refusal::from(e.with_hint("Name a file; the folder's entries are in `result`."))
                     .reached(json!({"folder": path.as_str(), "entries": shortened(some)})),
             },
-            (_, _) => Stop::from(e),
+            (_, _) => Refusal::from(e),
         })
     }
 
@@ -290,7 +294,7 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// As [`Tree::read`], but for a file that is not there.
-    pub fn read_if_there(&self, path: &TreePath) -> Result<Option<(Vec<u8>, Hash)>, Stop> {
+    pub fn read_if_there(&self, path: &TreePath) -> Result<Option<(Vec<u8>, Hash)>, Refusal> {
         match self.run.checkout().read_file(path, FILE_BYTES_MAX) {
             Ok(content) => Ok(Some(content)),
             Err(e) if e.kind() == Kind::NotFound => Ok(None),

@@ -10,20 +10,20 @@ const PATIENCE: Duration = Duration::from_secs(45);
 
 /// What the caller of a tool and the tool share while it runs.
 #[derive(Debug)]
-pub struct Watch {
+pub struct CallControl {
     cancel: Cancel,
     patience: Duration,
     line: Mutex<Option<String>>,
 }
 
-impl Watch {
-    /// A watch that `cancel` ends.
+impl CallControl {
+    /// A control that `cancel` ends.
     #[must_use]
     pub fn new(cancel: Cancel) -> Self {
         Self { cancel, patience: PATIENCE, line: Mutex::default() }
     }
 
-    /// A watch for a caller that waits as long as it takes.
+    /// A control for a caller that waits as long as it takes.
     #[must_use]
     pub fn patient() -> Self {
         Self { patience: Duration::MAX, ..Self::default() }
@@ -64,7 +64,7 @@ impl Watch {
     }
 }
 
-impl Default for Watch {
+impl Default for CallControl {
     fn default() -> Self {
         Self::new(Cancel::new())
     }

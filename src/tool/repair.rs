@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 
 use super::answer::NextCall;
 use super::catalogue::{self, Tool};
+use super::control::CallControl;
 use super::declare::{Declaration, Field, FieldKind};
 use super::input::Input;
-use super::session::{Call, Session};
+use super::service::{Call, Service};
 use super::suggest;
-use super::watch::Watch;
 use crate::name::TreePath;
 
 /// What callers put around the input of a tool.
@@ -17,14 +17,14 @@ const WRAPPERS: [&str; 6] = ["arguments", "input", "params", "parameters", "args
 
 /// The call of a tool that `given`, which does not fit it, was probably meant to be.
 pub(super) fn call(
-    session: &Session,
+    service: &Service,
     tool: &'static dyn Tool,
     given: &Value,
-    watch: &Watch,
+    control: &CallControl,
 ) -> Option<NextCall> {
     let fields = fields(tool.declaration(), given)?;
-    let opened = Call::open(session, tool.declaration(), watch).ok()?;
-    valid(tool.meant(&opened, fields))
+    let opened = Call::open(service, tool.declaration(), control).ok()?;
+    valid(tool.repair(&opened, fields))
 }
 
 /// The same call of a tool under its real name, with its input put right as far as that goes without looking at the
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    fn meant(tool: &str, given: impl Into<Value>) -> Option<Value> {
+    fn repaired(tool: &str, given: impl Into<Value>) -> Option<Value> {
         named(catalogue::find(tool).expect("a tool").declaration(), &given.into()).map(|next| next.arguments)
     }
 
@@ -200,26 +200,29 @@ mod tests {
         let right = json!({
             "instructions": "x", "wall": "30m", "memory": "2G", "hears": ["ann"], "wake": [{"on": "post"}], "network": false,
         });
-        assert_eq!(meant("ocx_create", given), Some(right));
-        assert_eq!(meant("ocx_create", json!({"instructions": "x", "wall": 30})), None, "of which unit?");
+        assert_eq!(repaired("ocx_create", given), Some(right));
+        assert_eq!(repaired("ocx_create", json!({"instructions": "x", "wall": 30})), None, "of which unit?");
     }
 
     #[test]
     fn fields_get_their_names_and_types() {
         assert_eq!(
-            meant("ocx_read", json!({"file_path": "a", "line": "10", "encoding": "utf8"})),
+            repaired("ocx_read", json!({"file_path": "a", "line": "10", "encoding": "utf8"})),
             Some(json!({"path": "a", "from": 10}))
         );
         assert_eq!(
-            meant(
+            repaired(
                 "ocx_edit",
                 json!({"filename": "a", "old_string": 5, "new_str": ["x", "y"], "dry_run": "true"})
             ),
             Some(json!({"path": "a", "old": "5", "new": "x\ny", "dry_run": true}))
         );
-        assert_eq!(meant("ocx_read", json!({"path": "a", "from": 0})), Some(json!({"path": "a", "from": 1})));
-        assert_eq!(meant("ocx_read", json!({"path": "a", "from": null})), Some(json!({"path": "a"})));
-        assert_eq!(meant("ocx_find", json!({"query": "x", "regex": true})), Some(json!({"text": "x"})));
+        assert_eq!(
+            repaired("ocx_read", json!({"path": "a", "from": 0})),
+            Some(json!({"path": "a", "from": 1}))
+        );
+        assert_eq!(repaired("ocx_read", json!({"path": "a", "from": null})), Some(json!({"path": "a"})));
+        assert_eq!(repaired("ocx_find", json!({"query": "x", "regex": true})), Some(json!({"text": "x"})));
     }
 
     #[test]
@@ -229,15 +232,15 @@ mod tests {
             json!({"arguments": {"path": "a"}}),
             json!({"input": "{\"path\":\"a\"}"}),
         ] {
-            assert_eq!(meant("ocx_read", given), Some(json!({"path": "a"})));
+            assert_eq!(repaired("ocx_read", given), Some(json!({"path": "a"})));
         }
     }
 
     #[test]
     fn nothing_is_offered_that_would_be_refused() {
-        assert_eq!(meant("ocx_edit", json!({"path": "a", "new": "b"})), None);
-        assert_eq!(meant("ocx_read", json!(["a"])), None);
-        assert_eq!(meant("ocx_read", json!({"path": "a", "from": -1})), None);
+        assert_eq!(repaired("ocx_edit", json!({"path": "a", "new": "b"})), None);
+        assert_eq!(repaired("ocx_read", json!(["a"])), None);
+        assert_eq!(repaired("ocx_read", json!({"path": "a", "from": -1})), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::session::Call;
+use super::service::Call;
 use crate::bundle::Bundle;
 use crate::bundle::{BundledCheckIn, Contents, Import, Imported};
 use crate::error::{Error, Kind, Result};
@@ -21,7 +21,7 @@ pub(super) const HAVE: &str =
     "Give in `have` the full hash of a check-in that you hold and the server has, all 40 or 64 hex digits.";
 
 /// A bundle that this caller may publish.
-pub(super) struct Given {
+pub(super) struct IncomingBundle {
     pub bundle: Bundle,
     pub import: Import,
     branch: Branch,
@@ -31,7 +31,7 @@ pub(super) struct Given {
     pub continues: bool,
 }
 
-impl Given {
+impl IncomingBundle {
     pub fn of(call: &Call<'_>, bundle: &Bundle, branch: &Branch, have: Option<Hash>) -> Result<Self> {
         let user = call.user().clone();
         let import = Import { only: Some((user.clone(), branch.clone())), ..Import::by(user) };
