@@ -1,13 +1,16 @@
 //! `ocx_audit`: the caller's verdict on another's check-in, as tags on it; then to the server.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
-use super::deliver::{Written, deliver};
+use super::deliver::{Delivery, Written, deliver};
 use super::input::Input;
 use super::plan::{Permit, Plan};
+use super::result::{ToolResult, schema_of};
 use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
@@ -47,7 +50,25 @@ static DECLARATION: Declaration = Declaration {
             doc: "why, in one line",
         },
     ],
+    result: schema_of::<AuditResult>,
 };
+
+/// The verdict.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct AuditResult {
+    checkin: Hash,
+    verdict: String,
+    note: String,
+    user: String,
+    tags: Vec<String>,
+    /// The artifact that holds it, once it is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact: Option<Hash>,
+    #[serde(flatten)]
+    delivery: Option<Delivery>,
+}
+
+impl ToolResult for AuditResult {}
 
 impl Tool for Audit {
     fn declaration(&self) -> &'static Declaration {
@@ -75,10 +96,15 @@ impl Tool for Audit {
             }
             Err(e) => return Err(e.into()),
         };
-        let known = json!({
-            "checkin": check_in, "verdict": input.required("verdict")?, "note": verdict.note,
-            "user": call.user().as_str(), "tags": ["audited", format!("audited-{}", call.user())],
-        });
+        let known = AuditResult {
+            checkin: check_in,
+            verdict: input.required("verdict")?.to_owned(),
+            note: verdict.note.clone(),
+            user: call.user().to_string(),
+            tags: vec!["audited".to_owned(), format!("audited-{}", call.user())],
+            artifact: None,
+            delivery: None,
+        };
         let mut log = vec![Operation::reads("read_check_in")];
         log.extend(made.is_none().then(|| Operation::changes("add_tag")));
         log.extend(remote.then(|| Operation::changes("push")));
@@ -90,7 +116,7 @@ impl Tool for Audit {
                 permit.did("add_tag");
                 artifact
             };
-            send(call, permit, known, check_in, artifact, &input.again())
+            send(call, permit, AuditResult { artifact: Some(artifact), ..known }, &input.again())
         }))
     }
 }
@@ -98,23 +124,22 @@ impl Tool for Audit {
 fn send(
     call: &Call<'_>,
     permit: &Permit<'_>,
-    mut result: Value,
-    check_in: Hash,
-    artifact: Hash,
+    result: AuditResult,
     again: &Value,
-) -> Result<Value, Refusal> {
+) -> Result<AuditResult, Refusal> {
     permit.end_turn();
-    result["artifact"] = artifact.as_str().into();
     let written = Written {
         noun: "verdict",
         done: "given",
-        name: format!("on check-in {}", check_in.short()),
-        artifact: Some(check_in),
+        name: format!("on check-in {}", result.checkin.short()),
+        artifact: Some(result.checkin),
         tool: DECLARATION.name,
         again,
     };
-    deliver(call, permit, &mut result, &written, &SyncOptions::push())?;
-    Ok(result)
+    deliver(call, permit, &written, &SyncOptions::push(), |delivery| AuditResult {
+        delivery: Some(delivery),
+        ..result
+    })
 }
 
 /// The check-in that a full hash names. Of a short one, the same call with the full one is the next; what else it may

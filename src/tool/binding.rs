@@ -1,7 +1,10 @@
 //! Where calls act, seen from who makes them, and the words that say so. The tools are the same everywhere; what their
 //! list says of them follows the binding, and what an answer says follows the caller's report too.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use super::catalogue::{self, Tool};
 use super::declare::Declaration;
@@ -63,6 +66,17 @@ const SAVE: &str = "Commit and push this remote run's checkout after its recorde
 const COMMIT: &str = "Acts only where your own files are, so this remote endpoint refuses it: save the checkout here with \
                       ocx_save, or prepare a bundle in your clone by ocx_commit_and_sync_guide.";
 
+/// What the tools of a connection that matter most do, by name, in the order of the list.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(transparent)]
+pub(super) struct Guidance(#[schemars(with = "BTreeMap<String, String>")] Vec<(&'static str, &'static str)>);
+
+impl Serialize for Guidance {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
 /// The tools of which an answer says what they do in the caller's situation.
 const GUIDED: [&str; 3] = ["ocx_context", "ocx_sync", "ocx_save"];
 
@@ -81,13 +95,9 @@ impl Binding {
     }
 
     /// What the tools of this connection that matter most do in a situation.
-    pub(super) fn guidance(self, situation: Situation) -> Value {
+    pub(super) fn guidance(self, situation: Situation) -> Guidance {
         let tools = GUIDED.iter().filter_map(|name| catalogue::find(name)).map(Tool::declaration);
-        Value::Object(
-            tools
-                .map(|tool| (tool.name.to_owned(), self.summary_in(tool, situation).into()))
-                .collect::<Map<_, _>>(),
-        )
+        Guidance(tools.map(|tool| (tool.name, self.summary_in(tool, situation))).collect())
     }
 
     /// Where the work is done, in one word.

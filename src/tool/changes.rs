@@ -4,13 +4,36 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::error::Result;
 use crate::format::artifact::FileKind;
 use crate::name::{Hash, TreePath};
 use crate::repo::store::{FileEntry, Files, Store};
 use crate::text;
+
+/// A file that differs from its check-in, within a result.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct ChangedFile {
+    pub path: String,
+    pub how: String,
+}
+
+/// A file that a check-in changed, within a result.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct FileCounts {
+    path: String,
+    #[serde(flatten)]
+    lines: LineCounts,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum LineCounts {
+    Text { added: u32, removed: u32 },
+    Binary { binary: bool },
+}
 
 /// The largest file whose lines are compared, in bytes.
 const FILE_BYTES_MAX: usize = 4 << 20;
@@ -36,20 +59,23 @@ pub fn of(store: &Store, checkin: &Hash) -> Result<String> {
 ///
 /// # Errors
 /// Those of reading the repository.
-pub fn counts(store: &Store, checkin: &Hash, max: usize, watched: &str) -> Result<(Vec<Value>, usize, bool)> {
+pub(super) fn counts(
+    store: &Store,
+    checkin: &Hash,
+    max: usize,
+    watched: &str,
+) -> Result<(Vec<FileCounts>, usize, bool)> {
     let (before, after) = both(store, checkin)?;
     let paths = changed(&before, &after);
     let counted = paths.iter().take(max).map(|path| {
         let (old, new) = (content(store, before.get(*path))?, content(store, after.get(*path))?);
-        let mut told = json!({"path": path.shown()});
-        if let (Some(old), Some(new)) = (old, new) {
+        let lines = if let (Some(old), Some(new)) = (old, new) {
             let diff = Diff::compute(Algorithm::Histogram, &InternedInput::new(old.as_str(), new.as_str()));
-            told["added"] = diff.count_additions().into();
-            told["removed"] = diff.count_removals().into();
+            LineCounts::Text { added: diff.count_additions(), removed: diff.count_removals() }
         } else {
-            told["binary"] = true.into();
-        }
-        Ok(told)
+            LineCounts::Binary { binary: true }
+        };
+        Ok(FileCounts { path: path.shown(), lines })
     });
     Ok((counted.collect::<Result<_>>()?, paths.len(), paths.iter().any(|path| path.as_str() == watched)))
 }

@@ -1,15 +1,20 @@
 //! The check-in of every change of the checkout, as `ocx_save` and `ocx_commit_and_sync` make it: the same four lines,
 //! the same gate, the same words. What becomes of the check-in then is theirs.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::Refusal;
+use super::changes::ChangedFile;
 use super::context::changed;
 use super::declare::{Field, FieldKind};
 use super::input::Input;
 use super::plan::Permit;
+use super::result::ToolResult;
 use super::service::Call;
 use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
 use crate::work::{Comment, Ready, Saving, Untested, Way, settings_changed};
 
 /// How many names of each list are shown.
@@ -17,6 +22,73 @@ const NAMES_MAX: usize = 40;
 
 /// The most bytes of a part, before its line breaks are read as spaces; the rule for the line is the comment's.
 const PART: FieldKind = FieldKind::Text { bytes_max: 4_000, empty: false };
+
+/// What would be committed, or what is to be sent.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum CommitPreview {
+    Make {
+        #[serde(flatten)]
+        taken: Box<Taken>,
+        committed: bool,
+        would_commit: bool,
+    },
+    Send {
+        committed: bool,
+        checkin: Option<Hash>,
+        not_pushed: Vec<Hash>,
+    },
+}
+
+impl ToolResult for CommitPreview {}
+
+/// A check-in that is made; what it takes in where it was made just now.
+#[derive(Debug, Clone)]
+pub(super) struct Committed {
+    pub checkin: Option<Hash>,
+    pub taken: Option<Taken>,
+}
+
+/// What a check-in takes in, and what a reader of it should look at.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Taken {
+    branch: String,
+    parent: Hash,
+    user: String,
+    tree: Hash,
+    changed: Vec<ChangedFile>,
+    shown: usize,
+    of: usize,
+    tests: TestsPassed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tests_changed: Option<Vec<ChangedTest>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settings_changed: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignored: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignored_of: Option<usize>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum TestsPassed {
+    None(&'static str),
+    Declared(Vec<PassedTest>),
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct PassedTest {
+    name: String,
+    passed: bool,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ChangedTest {
+    name: String,
+    old: Option<String>,
+    new: Option<String>,
+}
 
 /// The four lines of the comment.
 pub(super) const PARTS: [Field; 4] = [
@@ -63,15 +135,16 @@ pub(super) fn prepare(call: &Call<'_>, way: Way) -> Result<Saving, Refusal> {
 }
 
 /// What is known of it before anything is done.
-pub(super) fn known(saving: &Saving) -> Value {
+pub(super) fn preview(saving: &Saving) -> CommitPreview {
     match saving {
         Saving::Make(ready) => {
-            let mut known = described(ready);
-            known["committed"] = false.into();
-            known["would_commit"] = true.into();
-            known
+            CommitPreview::Make { taken: Box::new(taken(ready)), committed: false, would_commit: true }
         }
-        Saving::Send(unsent) => json!({"committed": true, "checkin": unsent.last(), "not_pushed": unsent}),
+        Saving::Send(unsent) => CommitPreview::Send {
+            committed: true,
+            checkin: unsent.last().copied(),
+            not_pushed: unsent.clone(),
+        },
     }
 }
 
@@ -81,13 +154,13 @@ pub(super) fn perform(
     permit: &Permit<'_>,
     saving: &Saving,
     comment: &Comment,
-) -> Result<Value, Refusal> {
+) -> Result<Committed, Refusal> {
     // Others may write from here on: the check-in refuses files that are no longer those that were looked at.
     permit.end_turn();
     let ready = match saving {
         Saving::Make(ready) => ready,
         Saving::Send(unsent) => {
-            return Ok(json!({"checkin": unsent.last(), "committed": true, "pushed": false}));
+            return Ok(Committed { checkin: unsent.last().copied(), taken: None });
         }
     };
     call.control().progress("making the check-in");
@@ -96,48 +169,43 @@ pub(super) fn perform(
     }
     let hash = call.run().make(ready, comment, call.control().handle())?;
     permit.did("check_in");
-    let mut result = json!({"checkin": hash, "committed": true, "pushed": false});
-    if let (Value::Object(into), Value::Object(from)) = (&mut result, described(ready)) {
-        into.extend(from);
-    }
-    Ok(result)
+    Ok(Committed { checkin: Some(hash), taken: Some(taken(ready)) })
 }
 
-/// What the check-in takes in, and what a reader of it should look at.
-fn described(ready: &Ready) -> Value {
+fn taken(ready: &Ready) -> Taken {
     let mut changes = changed(&ready.status);
     let of = changes.len();
     changes.truncate(NAMES_MAX);
-    let mut told = json!({
-        "branch": ready.branch.as_str(),
-        "parent": ready.parent.hash,
-        "user": ready.user.as_str(),
-        "tree": ready.tree,
-        "changed": changes,
-        "shown": changes.len(),
-        "of": of,
-    });
-    told["tests"] = if ready.tests.is_empty() {
-        "none declared".into()
-    } else {
-        ready.tests.iter().map(|t| json!({"name": t.name, "passed": true})).collect()
-    };
-    if !ready.tests_changed.is_empty() {
-        told["tests_changed"] =
-            ready.tests_changed.iter().map(|c| json!({"name": c.name, "old": c.old, "new": c.new})).collect();
+    let passed = ready.tests.iter().map(|t| PassedTest { name: t.name.clone(), passed: true });
+    let tests_changed = ready.tests_changed.iter();
+    let tests_changed: Vec<_> = tests_changed
+        .map(|c| ChangedTest { name: c.name.clone(), old: c.old.clone(), new: c.new.clone() })
+        .collect();
+    let settings: Vec<_> = settings_changed(&ready.status).iter().map(|path| path.shown()).collect();
+    let ignored = &ready.status.ignored;
+    Taken {
+        branch: ready.branch.to_string(),
+        parent: ready.parent.hash,
+        user: ready.user.to_string(),
+        tree: ready.tree,
+        shown: changes.len(),
+        changed: changes,
+        of,
+        tests: if ready.tests.is_empty() {
+            TestsPassed::None("none declared")
+        } else {
+            TestsPassed::Declared(passed.collect())
+        },
+        tests_changed: some(tests_changed),
+        settings_changed: some(settings),
+        ignored: some(ignored.iter().take(NAMES_MAX).cloned().collect()),
+        ignored_of: (ignored.len() > NAMES_MAX).then_some(ignored.len()),
     }
-    let settings = settings_changed(&ready.status);
-    if !settings.is_empty() {
-        told["settings_changed"] = settings.iter().map(|p| p.shown()).collect();
-    }
-    if !ready.status.ignored.is_empty() {
-        let ignored = &ready.status.ignored;
-        told["ignored"] = ignored.iter().take(NAMES_MAX).map(ToString::to_string).collect();
-        if ignored.len() > NAMES_MAX {
-            told["ignored_of"] = ignored.len().into();
-        }
-    }
-    told
+}
+
+/// A list that is left out when it is empty.
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
 }
 
 /// The refusal of a check-in, with the call that brings it nearer.

@@ -1,15 +1,18 @@
 //! `ocx_commit_and_sync`: the check-in of `ocx_save`, made where the caller's files are, and as a bundle for an `ocx_sync`
 //! elsewhere. Nothing is pushed.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::{Acts, Tool};
-use super::commit::{self, PARTS};
+use super::commit::{self, CommitPreview, Committed, PARTS, Taken};
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
-use super::encoded_bundle::{EncodedBundle, Form};
+use super::encoded_bundle::{BundleSummary, EncodedBundle, Form};
 use super::input::Input;
 use super::plan::{Permit, Plan};
+use super::result::{ToolResult, schema_of_either};
 use super::service::Call;
 use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
@@ -39,7 +42,52 @@ static DECLARATION: Declaration = Declaration {
             doc: "the full hash of a check-in that the remote holds too: the bundle then leaves out what is before it",
         },
     ],
+    result: schema_of_either::<CommitPreview, CommitAndSyncResult>,
 };
+
+/// The check-in, and the bundle that takes it elsewhere.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct CommitAndSyncResult {
+    checkin: Option<Hash>,
+    committed: bool,
+    pushed: bool,
+    #[serde(flatten)]
+    taken: Option<Taken>,
+    note: &'static str,
+    /// The branch that is sent, where `taken` does not name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    #[serde(flatten)]
+    bundled: Option<Bundled>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Bundled {
+    bundled: BundleSummary,
+    size: usize,
+    /// The bundle as base64.
+    bundle: String,
+    next_call: RemoteCall,
+}
+
+/// The call that publishes the bundle, on another connection.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RemoteCall {
+    connection: &'static str,
+    tool: &'static str,
+    #[schemars(with = "Map<String, Value>")]
+    arguments: SyncInput,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SyncInput {
+    branch: String,
+    bundle: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    have: Option<Hash>,
+}
+
+impl ToolResult for CommitAndSyncResult {}
 
 impl Tool for CommitAndSync {
     fn declaration(&self) -> &'static Declaration {
@@ -68,8 +116,9 @@ impl Tool for CommitAndSync {
             log.extend(pulls.then(|| Operation::changes("pull")));
             log.push(Operation::changes("check_in"));
         }
-        let known = commit::known(&saving);
-        Ok(Plan::change(log, known, move |permit| perform(call, permit, &saving, &comment, have)))
+        Ok(Plan::change(log, commit::preview(&saving), move |permit| {
+            perform(call, permit, &saving, &comment, have)
+        }))
     }
 }
 
@@ -79,9 +128,9 @@ fn perform(
     saving: &Saving,
     comment: &Comment,
     have: Option<Hash>,
-) -> Result<Value, Refusal> {
-    let mut result = commit::perform(call, permit, saving, comment)?;
-    result["note"] = match saving {
+) -> Result<CommitAndSyncResult, Refusal> {
+    let Committed { checkin, taken } = commit::perform(call, permit, saving, comment)?;
+    let note = match saving {
         Saving::Make(_) => {
             "Nothing was pushed: make `next_call` on your remote connection. An ocx_save here would push this check-in."
         }
@@ -89,42 +138,57 @@ fn perform(
             "Nothing has changed since, and no new check-in was made: the bundle holds what was committed before. An \
              ocx_save here would push it."
         }
-    }
-    .into();
+    };
+    let result = CommitAndSyncResult {
+        checkin,
+        committed: true,
+        pushed: false,
+        taken,
+        note,
+        branch: None,
+        bundled: None,
+    };
     permit.looked("export_bundle");
-    bundle(call, saving, have, &mut result).map_err(|e| Refusal::from(e).reached(result.clone()))?;
-    Ok(result)
+    let branch = match branch(call, saving) {
+        Ok(branch) => branch,
+        Err(e) => return Err(Refusal::from(e).reached(result)),
+    };
+    let named = result.taken.is_none().then(|| branch.to_string());
+    let result = CommitAndSyncResult { branch: named, ..result };
+    match bundle(call, branch, have) {
+        Ok(bundled) => Ok(CommitAndSyncResult { bundled: Some(bundled), ..result }),
+        Err(e) => Err(Refusal::from(e).reached(result)),
+    }
 }
 
-/// Adds the bundle, and the call that publishes it.
-fn bundle(call: &Call<'_>, saving: &Saving, have: Option<Hash>, result: &mut Value) -> Result<()> {
-    let branch = branch(call, saving)?;
-    result["branch"] = branch.as_str().into();
+/// The bundle, and the call that publishes it.
+fn bundle(call: &Call<'_>, branch: Branch, have: Option<Hash>) -> Result<Bundled> {
     let mut selection = Selection::branch(branch.clone());
     if let Some(have) = have {
         selection = selection.for_one_who_has(have);
     }
-    let Some(parcel) = EncodedBundle::of(call.run().checkout().repository(), &selection, Form::Wire)? else {
+    let repository = call.run().checkout().repository();
+    let Some(encoded) = EncodedBundle::of(repository, &selection, Form::Wire)? else {
         let what = "whoever holds `have` holds every check-in of the branch";
         return Err(
             Error::new(Kind::Unchanged, what).with_hint("Nothing is to be sent; go on with the next task.")
         );
     };
-    let parcel = parcel.fitting(&format!(
+    let encoded = encoded.fitting(&format!(
         "The check-in is made and stays. Export it by command, `ocx bundle export push.bundle --branch {branch} --wire`, \
          and send that file's base64 as `bundle` of ocx_sync; or give in `have` a newer check-in that the remote holds."
     ))?;
-    result["bundled"] = parcel.described();
-    let text = parcel.text();
-    let mut arguments = json!({"branch": branch.as_str(), "bundle": text});
-    if let Some(have) = have {
-        arguments["have"] = have.as_str().into();
-    }
-    result["size"] = result["bundled"]["size"].clone();
-    result["bundle"] = text.into();
-    result["next_call"] =
-        json!({"connection": "configured_remote_ocx", "tool": "ocx_sync", "arguments": arguments});
-    Ok(())
+    let (summary, text) = (encoded.summary(), encoded.text());
+    Ok(Bundled {
+        size: summary.size,
+        bundled: summary,
+        bundle: text.clone(),
+        next_call: RemoteCall {
+            connection: "configured_remote_ocx",
+            tool: "ocx_sync",
+            arguments: SyncInput { branch: branch.to_string(), bundle: text, have },
+        },
+    })
 }
 
 /// The branch that is sent: the one of the check-in.

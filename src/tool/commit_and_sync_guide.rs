@@ -3,15 +3,18 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::Tool;
 use super::commit::PARTS;
 use super::declare::{Capability, Declaration, Field, Hints};
-use super::facts::{self, CALLER};
+use super::facts::{self, CALLER, CallerReport};
 use super::input::Input;
 use super::plan::Plan;
+use super::result::{ToolResult, schema_of};
 use super::service::Call;
 use crate::error::{Kind, Result};
 use crate::name::{Branch, Hash};
@@ -29,6 +32,14 @@ const ASKING: Limits = Limits {
 /// What is not claimed.
 const TESTS: &str = "ocx_sync judges the branch, the users and the comments; it does not run the tests again, nor \
                      certify that they passed. What they print in your shell is your evidence: keep it.";
+
+/// How the steps are run.
+const HOW: &str = "Run the steps in order in one shell of your own computer: each goes on in the folder where the one \
+                   before ended. Nothing here runs them.";
+
+/// What to do without the steps.
+const REMOTE_ROUTE: &str = "Without a clone or a shell of your own, work in the checkout of this connection: ocx_context, \
+                            ocx_read, ocx_edit, ocx_test, ocx_save.";
 
 /// The tool.
 pub struct Guide;
@@ -48,7 +59,58 @@ static DECLARATION: Declaration = Declaration {
         CALLER[0],
         CALLER[1],
     ],
+    result: schema_of::<GuideResult>,
 };
+
+/// The steps, and what they are built on.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct GuideResult {
+    read_url: Option<String>,
+    read_url_verified: bool,
+    base: Hash,
+    branch: String,
+    login: String,
+    blockers: Vec<String>,
+    how: &'static str,
+    steps: Vec<Step>,
+    tests: &'static str,
+    caller_report: CallerReport,
+    /// Where there are no steps: how to work in this connection's checkout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_call: Option<NextCall>,
+    /// What to do with what the last step printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    then: Option<Then>,
+    remote_route: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Step {
+    step: usize,
+    name: &'static str,
+    #[serde(rename = "where")]
+    place: &'static str,
+    run: String,
+    why: &'static str,
+}
+
+/// The call of this connection that publishes the bundle; its `bundle` is what the last step printed.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Then {
+    connection: &'static str,
+    tool: &'static str,
+    #[schemars(with = "Map<String, Value>")]
+    arguments: SyncInput,
+    bundle: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SyncInput {
+    branch: String,
+    have: Hash,
+}
+
+impl ToolResult for GuideResult {}
 
 const fn optional(field: Field) -> Field {
     Field { required: false, ..field }
@@ -77,27 +139,33 @@ impl Tool for Guide {
         } else {
             Vec::new()
         };
-        let mut result = json!({
-            "read_url": source.url, "read_url_verified": source.verified, "base": values.base,
-            "branch": values.branch.as_str(), "login": call.user().as_str(), "blockers": blockers,
-            "how": "Run the steps in order in one shell of your own computer: each goes on in the folder where the one \
-                    before ended. Nothing here runs them.",
-            "steps": steps, "tests": TESTS, "caller_report": facts::caller_report(input),
-        });
-        let remote_route = NextCall::new("ocx_context", json!({})).to_json();
-        if result["steps"].as_array().is_some_and(Vec::is_empty) {
-            result["next_call"] = remote_route;
+        let branch = values.branch.to_string();
+        let (next_call, then) = if steps.is_empty() {
+            (Some(NextCall::new("ocx_context", json!({}))), None)
         } else {
-            result["then"] = json!({
-                "connection": "current", "tool": "ocx_sync",
-                "arguments": {"branch": values.branch.as_str(), "have": values.base},
-                "bundle": "add `bundle`: the text that the last step printed",
-            });
-        }
-        result["remote_route"] =
-            "Without a clone or a shell of your own, work in the checkout of this connection: ocx_context, ocx_read, \
-             ocx_edit, ocx_test, ocx_save."
-                .into();
+            let then = Then {
+                connection: "current",
+                tool: "ocx_sync",
+                arguments: SyncInput { branch: branch.clone(), have: values.base },
+                bundle: "add `bundle`: the text that the last step printed",
+            };
+            (None, Some(then))
+        };
+        let result = GuideResult {
+            read_url: source.url,
+            read_url_verified: source.verified,
+            base: values.base,
+            branch,
+            login: call.user().to_string(),
+            blockers,
+            how: HOW,
+            steps,
+            tests: TESTS,
+            caller_report: facts::caller_report(input),
+            next_call,
+            then,
+            remote_route: REMOTE_ROUTE,
+        };
         Ok(Plan::looked(vec![Operation::reads("read_status"), Operation::reads("ask_server")], result))
     }
 }
@@ -178,7 +246,7 @@ fn message(input: &Input) -> Result<String> {
     Ok(words.collect::<Vec<_>>().join(" "))
 }
 
-fn steps(values: &Values, source: &Source, has_clone: bool, message: &str) -> Vec<Value> {
+fn steps(values: &Values, source: &Source, has_clone: bool, message: &str) -> Vec<Step> {
     let mut steps = Steps(Vec::new());
     if has_clone {
         existing(&mut steps, values, source);
@@ -267,12 +335,12 @@ fn bootstrap(steps: &mut Steps, values: &Values, source: &Source) {
     );
 }
 
-struct Steps(Vec<Value>);
+struct Steps(Vec<Step>);
 
 impl Steps {
-    fn add(&mut self, name: &str, run: &str, why: &str) {
+    fn add(&mut self, name: &'static str, run: &str, why: &'static str) {
         let step = self.0.len() + 1;
-        self.0.push(json!({"step": step, "name": name, "where": "local shell", "run": run, "why": why}));
+        self.0.push(Step { step, name, place: "local shell", run: run.to_owned(), why });
     }
 }
 

@@ -1,12 +1,15 @@
 //! `ocx_create`: an agent with a login of its own, told by a record in the forum. Only where a node runs agents.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::answer::Refusal;
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
 use super::plan::Plan;
+use super::result::{ToolResult, schema_of};
 use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
@@ -34,7 +37,38 @@ static DECLARATION: Declaration = Declaration {
     needs: Capability::Admin,
     hints: Hints { read_only: false, destructive: false, idempotent: false, open_world: true },
     fields: &FIELDS,
+    result: schema_of::<CreateResult>,
 };
+
+/// What a node would be asked for, and by whom.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct CreateResult {
+    asked: Asked,
+    user: String,
+}
+
+/// The agent that is asked for.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Asked {
+    runner: String,
+    instructions: String,
+    /// As the caller gave it.
+    #[schemars(with = "Vec<Map<String, Value>>")]
+    wake: Value,
+    hears: Option<Vec<String>>,
+    network: bool,
+    limits: Limits,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Limits {
+    wall: String,
+    cpu: String,
+    memory: String,
+    processes: u64,
+}
+
+impl ToolResult for CreateResult {}
 
 static FIELDS: [Field; 9] = [
     Field {
@@ -95,12 +129,12 @@ impl Tool for Create {
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let asked = asked(input)?;
-        if asked["instructions"].as_str().is_none_or(|text| text.trim().is_empty()) {
+        if asked.instructions.trim().is_empty() {
             let error = Error::new(Kind::Invalid, "field `instructions` is blank");
             return Err(error.with_hint("Say what the agent is to do.").into());
         }
-        for (at, login) in asked["hears"].as_array().into_iter().flatten().enumerate() {
-            let login = User::parse(login.as_str().unwrap_or_default())?;
+        for (at, login) in asked.hears.iter().flatten().enumerate() {
+            let login = User::parse(login)?;
             if call.store().user(&login)?.is_none() {
                 let error =
                     Error::new(Kind::NotFound, format!("field `hears[{at}]`: there is no user `{login}`"));
@@ -111,27 +145,28 @@ impl Tool for Create {
             "Nothing was made. Ask whoever runs the project's server to create the agent where a node runs, or do the \
              work yourself: ocx_context tells where it stands.",
         );
-        Err(Refusal::from(error).reached(json!({"asked": asked, "user": call.user().as_str()})))
+        Err(Refusal::from(error).reached(CreateResult { asked, user: call.user().to_string() }))
     }
 }
 
 /// What was asked for, with what stands for the fields that were left out.
-fn asked(input: &Input) -> Result<Value> {
+fn asked(input: &Input) -> Result<Asked> {
     let span = |field: &str, default: Span| {
         Ok::<Span, Error>(input.text(field).map(str::parse).transpose()?.unwrap_or(default))
     };
     let memory: Amount = input.text("memory").map(str::parse).transpose()?.unwrap_or(MEMORY);
-    Ok(json!({
-        "runner": input.text("runner").unwrap_or(RUNNERS[0]),
-        "instructions": input.required("instructions")?,
-        "wake": input.value("wake").cloned().unwrap_or_else(|| json!([{"on": "post"}])),
-        "hears": input.value("hears"),
-        "network": input.switch("network"),
-        "limits": {
-            "wall": span("wall", WALL)?.to_string(),
-            "cpu": span("cpu", CPU)?.to_string(),
-            "memory": memory.to_string(),
-            "processes": input.number("processes").unwrap_or(PROCESSES),
+    let logins = |all: &Vec<Value>| all.iter().filter_map(|login| Some(login.as_str()?.to_owned())).collect();
+    Ok(Asked {
+        runner: input.text("runner").unwrap_or(RUNNERS[0]).to_owned(),
+        instructions: input.required("instructions")?.to_owned(),
+        wake: input.value("wake").cloned().unwrap_or_else(|| json!([{"on": "post"}])),
+        hears: input.value("hears").and_then(Value::as_array).map(logins),
+        network: input.switch("network"),
+        limits: Limits {
+            wall: span("wall", WALL)?.to_string(),
+            cpu: span("cpu", CPU)?.to_string(),
+            memory: memory.to_string(),
+            processes: input.number("processes").unwrap_or(PROCESSES),
         },
-    }))
+    })
 }

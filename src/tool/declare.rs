@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use super::result::ResultSchema;
 use crate::name::{Amount, Span};
 
 /// The field that every tool takes besides its own.
@@ -31,6 +32,8 @@ pub struct Declaration {
     pub hints: Hints,
     /// What it takes, without `dry_run`.
     pub fields: &'static [Field],
+    /// The schema of its result.
+    pub result: ResultSchema,
 }
 
 impl Declaration {

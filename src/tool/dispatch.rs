@@ -10,6 +10,7 @@ use super::catalogue::{self, Acts, Tool};
 use super::control::CallControl;
 use super::input::Input;
 use super::plan::Permit;
+use super::result::AnyResult;
 use super::service::{Call, Service};
 use super::{repair, suggest};
 use crate::error::{Error, Kind};
@@ -29,23 +30,18 @@ pub fn call(service: &Service, name: &str, input: Value, control: &CallControl) 
         });
     match outcome {
         Ok(result) => Answer::done(name, dry_run, log, result),
-        Err(stop) => Answer::refused(name, dry_run, log, &checked(stop)),
+        Err(stop) => Answer::refused(name, dry_run, log, checked(stop)),
     }
 }
 
-fn run(
-    service: &Service,
-    tool: &'static dyn Tool,
-    input: Value,
-    control: &CallControl,
-) -> (Vec<Operation>, Result<Value, Refusal>) {
+fn run(service: &Service, tool: &'static dyn Tool, input: Value, control: &CallControl) -> Logged {
     match steps(service, tool, input, control) {
         Ok(logged) => logged,
         Err(stop) => (Vec::new(), Err(stop)),
     }
 }
 
-type Logged = (Vec<Operation>, Result<Value, Refusal>);
+type Logged = (Vec<Operation>, Result<Box<dyn AnyResult>, Refusal>);
 
 fn steps(
     service: &Service,
@@ -61,7 +57,7 @@ fn steps(
     let call = Call::open(service, declaration, control)?;
     admit(&call, tool, &input)?;
     if input.flag("dry_run") {
-        let (log, known) = tool.plan(&call, &input)?.told();
+        let (log, known) = tool.plan(&call, &input)?.preview();
         return Ok((log, Ok(known)));
     }
     let done = perform(tool, &call, &input);
@@ -110,7 +106,7 @@ fn unknown(name: &str, input: &Value, dry_run: bool) -> Answer {
     let all: Vec<&str> = names.collect();
     let error = Error::new(Kind::NotFound, words).with_hint(format!("The tools are {}.", all.join(", ")));
     let next = meant.and_then(catalogue::find).and_then(|t| repair::named(t.declaration(), input));
-    Answer::refused(&shown, dry_run, Vec::new(), &Refusal::from(error).or_next(next))
+    Answer::refused(&shown, dry_run, Vec::new(), Refusal::from(error).or_next(next))
 }
 
 /// A next call that its own tool would refuse helps nobody.
@@ -162,7 +158,7 @@ mod tests {
         }
 
         fn plan<'a>(&self, _: &'a Call<'a>, _: &'a Input) -> Result<Plan<'a>, Refusal> {
-            Ok(Plan::looked(Vec::new(), Value::Null))
+            unreachable!("only its admission is tested")
         }
     }
 

@@ -1,5 +1,7 @@
 //! `ocx_edit`: one exact passage of a file replaced, or text added at its end. It neither deletes nor renames.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
@@ -8,8 +10,9 @@ use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
 use super::input::Input;
 use super::plan::Plan;
 use super::read::{FILE_BYTES_MAX, as_text};
-use super::replacement;
-use super::service::Call;
+use super::replacement::{self, ChangedLines};
+use super::result::{ToolResult, schema_of_either};
+use super::service::{Call, FolderResult};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::looks_like_artifact;
 use crate::name::{Hash, TreePath};
@@ -56,7 +59,20 @@ static DECLARATION: Declaration = Declaration {
             doc: "ocx_read's `file_hash`: refuses the edit if the file has changed since",
         },
     ],
+    result: schema_of_either::<EditResult, FolderResult>,
 };
+
+/// The file as it is now.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct EditResult {
+    path: String,
+    created: bool,
+    file_hash: Hash,
+    #[serde(flatten)]
+    changed: ChangedLines,
+}
+
+impl ToolResult for EditResult {}
 
 impl Tool for Edit {
     fn declaration(&self) -> &'static Declaration {
@@ -160,13 +176,13 @@ fn replaced(path: &TreePath, content: &[u8], input: &Input) -> Result<Replaced, 
 }
 
 /// What the answer says: the changed lines as `ocx_read` gives them, and what was done that was not spelled out.
-fn result(path: &TreePath, replaced: &Replaced, created: bool, notes: &[String]) -> Result<Value> {
-    let mut result = Map::new();
-    result.insert("path".into(), path.as_str().into());
-    result.insert("created".into(), created.into());
-    result.insert("file_hash".into(), Hash::of(&replaced.content).as_str().into());
-    result.extend(replacement::shown(as_text(path, &replaced.content)?, replaced, notes)?);
-    Ok(Value::Object(result))
+fn result(path: &TreePath, replaced: &Replaced, created: bool, notes: &[String]) -> Result<EditResult> {
+    Ok(EditResult {
+        path: path.to_string(),
+        created,
+        file_hash: Hash::of(&replaced.content),
+        changed: replacement::shown(as_text(path, &replaced.content)?, replaced, notes)?,
+    })
 }
 
 /// A file that a save leaves out is worth a word now.

@@ -1,6 +1,7 @@
 //! A bundle as an answer carries it: its bytes as base64, within what a client can take.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::encoded::encoded;
 use crate::bundle::Bundle;
@@ -34,6 +35,17 @@ pub(super) struct EncodedBundle {
     standalone: bool,
     form: Form,
     bytes: Vec<u8>,
+}
+
+/// What is in a bundle, and how it is written, within a result.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct BundleSummary {
+    check_ins: Vec<Hash>,
+    shown: usize,
+    of: usize,
+    form: &'static str,
+    pub size: usize,
+    standalone: bool,
 }
 
 impl Form {
@@ -101,11 +113,15 @@ impl EncodedBundle {
     }
 
     /// What is in it, and how it is written.
-    pub fn described(&self) -> Value {
+    pub fn summary(&self) -> BundleSummary {
         let shown = self.check_ins.len().min(NAMED_MAX);
-        json!({
-            "check_ins": self.check_ins[..shown], "shown": shown, "of": self.check_ins.len(),
-            "form": self.form.word(), "size": self.bytes.len(), "standalone": self.standalone,
-        })
+        BundleSummary {
+            check_ins: self.check_ins[..shown].to_vec(),
+            shown,
+            of: self.check_ins.len(),
+            form: self.form.word(),
+            size: self.bytes.len(),
+            standalone: self.standalone,
+        }
     }
 }

@@ -1,15 +1,19 @@
 //! Who and where a call is: what this connection knows of itself, and what the caller says of its own place. The two
 //! are kept apart, since neither can look at the other.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::answer::NextCall;
-use super::binding::{Binding, Situation};
+use super::binding::{Binding, Guidance, Situation};
 use super::catalogue::TOOLS;
 use super::declare::{Field, FieldKind};
 use super::input::Input;
+use super::publication::Publication;
 use super::service::Call;
 use crate::error::Result;
+use crate::name::Hash;
 
 /// The fields in which a caller says what it has of its own.
 pub(super) const CALLER: [Field; 2] = [
@@ -29,43 +33,73 @@ pub(super) const CALLER: [Field; 2] = [
     },
 ];
 
-/// What this connection knows of itself. Rights are those in the repository here; `publication` says what is known of
-/// those on the server.
-pub(super) fn server_facts(call: &Call<'_>, publication: &Value) -> Result<Value> {
-    let checkout = call.run().checkout();
-    let remote = checkout.repository().remote()?;
-    Ok(json!({
-        "scope": "current_connection",
-        "provenance": "endpoint",
-        "execution_location": call.binding().location(),
-        "release": env!("CARGO_PKG_VERSION"),
-        "tools": TOOLS.iter().map(|t| t.declaration().name).collect::<Vec<_>>(),
-        "login": call.user().as_str(),
-        "capabilities": call.store().capabilities(call.user())?.to_string(),
-        "capabilities_source": "local_repository",
-        "checkout_id": checkout.id()?,
-        "checkout_user": call.owner().as_str(),
-        "branch": call.run().branch()?.to_string(),
-        "base": checkout.parent()?,
-        "remote": remote.map(|r| r.to_string()),
-        "publication": publication,
-    }))
+/// What this connection knows of itself.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct ServerFacts {
+    scope: &'static str,
+    provenance: &'static str,
+    execution_location: &'static str,
+    release: &'static str,
+    tools: Vec<&'static str>,
+    login: String,
+    capabilities: String,
+    capabilities_source: &'static str,
+    checkout_id: String,
+    checkout_user: String,
+    branch: String,
+    base: Hash,
+    remote: Option<String>,
+    pub publication: Publication,
 }
 
-/// What the caller said of its own place, as it said it.
-pub(super) fn caller_report(input: &Input) -> Value {
-    let checked = input.text("caller").is_some();
-    json!({
-        "scope": "current_caller_environment",
-        "provenance": "client",
-        "state": input.text("caller").unwrap_or("unknown_or_unavailable"),
-        "bounded_check": if checked { "reported" } else { "not_attempted" },
-        "reason": input.text("caller_reason").unwrap_or(if checked { "not given" } else { "not checked" }),
+/// What the caller says of its own place.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct CallerReport {
+    scope: &'static str,
+    provenance: &'static str,
+    state: String,
+    bounded_check: &'static str,
+    reason: String,
+}
+
+/// What this connection knows of itself. Rights are those in the repository here; `publication` says what is known of
+/// those on the server.
+pub(super) fn server_facts(call: &Call<'_>, publication: Publication) -> Result<ServerFacts> {
+    let checkout = call.run().checkout();
+    let remote = checkout.repository().remote()?;
+    Ok(ServerFacts {
+        scope: "current_connection",
+        provenance: "endpoint",
+        execution_location: call.binding().location(),
+        release: env!("CARGO_PKG_VERSION"),
+        tools: TOOLS.iter().map(|t| t.declaration().name).collect(),
+        login: call.user().to_string(),
+        capabilities: call.store().capabilities(call.user())?.to_string(),
+        capabilities_source: "local_repository",
+        checkout_id: checkout.id()?,
+        checkout_user: call.owner().to_string(),
+        branch: call.run().branch()?.to_string(),
+        base: checkout.parent()?,
+        remote: remote.map(|r| r.to_string()),
+        publication,
     })
 }
 
+/// What the caller said of its own place, as it said it.
+pub(super) fn caller_report(input: &Input) -> CallerReport {
+    let checked = input.text("caller").is_some();
+    let unsaid = if checked { "not given" } else { "not checked" };
+    CallerReport {
+        scope: "current_caller_environment",
+        provenance: "client",
+        state: input.text("caller").unwrap_or("unknown_or_unavailable").to_owned(),
+        bounded_check: if checked { "reported" } else { "not_attempted" },
+        reason: input.text("caller_reason").unwrap_or(unsaid).to_owned(),
+    }
+}
+
 /// What the most used tools do in the situation that the caller reported.
-pub(super) fn guidance(call: &Call<'_>, input: &Input) -> Value {
+pub(super) fn guidance(call: &Call<'_>, input: &Input) -> Guidance {
     call.binding().guidance(situation(input))
 }
 

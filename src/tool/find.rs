@@ -1,6 +1,7 @@
 //! `ocx_find`: the lines that hold a text, in the files that a save would commit.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
@@ -8,6 +9,7 @@ use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
 use super::input::Input;
 use super::page::json_bytes;
 use super::plan::Plan;
+use super::result::{Readable, ToolResult, schema_of};
 use super::service::Call;
 use crate::error::{Error, Kind};
 use crate::name::TreePath;
@@ -48,7 +50,52 @@ static DECLARATION: Declaration = Declaration {
             doc: "a file or folder to search, from the checkout's top",
         },
     ],
+    result: schema_of::<FindResult>,
 };
+
+/// The lines that were found.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct FindResult {
+    shown: usize,
+    of: usize,
+    matches: Vec<Match>,
+    /// There is more than was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_at_least: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_searched: Option<NotSearched>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Match {
+    path: String,
+    line: usize,
+    text: String,
+    /// The bytes of the whole line, where it was cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_bytes: Option<usize>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct NotSearched {
+    files: usize,
+    first: String,
+    why: &'static str,
+}
+
+impl ToolResult for FindResult {
+    fn readable(&self) -> Option<Readable> {
+        let line = |m: &Match| format!("{}:{}:{}\n", m.path, m.line, m.text.trim_end_matches(['\r', '\n']));
+        Some(Readable {
+            text: self.matches.iter().map(line).collect(),
+            part: (self.shown != self.of).then(|| format!("{} of {} lines shown", self.shown, self.of)),
+            next_from: None,
+            note: self.note.map(str::to_owned),
+        })
+    }
+}
 
 impl Tool for Find {
     fn declaration(&self) -> &'static Declaration {
@@ -61,19 +108,23 @@ impl Tool for Find {
         let found =
             call.find(wanted.as_bytes(), under.as_ref(), LINES_MAX).map_err(|e| not_there(call, input, e))?;
         let matches = shown(&found.hits);
-        let mut result = json!({"shown": matches.len(), "of": found.total, "matches": matches});
-        if found.more {
-            result["of_at_least"] = true.into();
-        }
-        if found.total == 0 {
-            result["note"] = NOTHING.into();
-        } else if found.hits.len() < found.total || matches.len() < found.hits.len() {
-            result["note"] = "Give `path`, or a longer `text`, to see the others.".into();
-        }
-        if let Some(first) = found.skipped.first() {
-            result["not_searched"] =
-                json!({"files": found.skipped.len(), "first": first.path.shown(), "why": first.why});
-        }
+        let note = if found.total == 0 {
+            Some(NOTHING)
+        } else {
+            (matches.len() < found.total).then_some("Give `path`, or a longer `text`, to see the others.")
+        };
+        let result = FindResult {
+            shown: matches.len(),
+            of: found.total,
+            matches,
+            of_at_least: found.more.then_some(true),
+            note,
+            not_searched: found.skipped.first().map(|first| NotSearched {
+                files: found.skipped.len(),
+                first: first.path.shown(),
+                why: first.why,
+            }),
+        };
         Ok(Plan::looked(vec![Operation::reads("find_text")], result))
     }
 }
@@ -95,7 +146,7 @@ const NOTHING: &str =
     "Nothing holds this text. It is matched exactly, case and all: try a shorter part of it.";
 
 /// The matches as the answer gives them, as many as fit.
-fn shown(hits: &[Hit]) -> Vec<Value> {
+fn shown(hits: &[Hit]) -> Vec<Match> {
     let mut bytes = 0;
     let mut shown = Vec::new();
     for hit in hits {
@@ -104,11 +155,33 @@ fn shown(hits: &[Hit]) -> Vec<Value> {
         if bytes > BYTES_MAX && !shown.is_empty() {
             break;
         }
-        let mut entry = json!({"path": path, "line": hit.line, "text": hit.text});
-        if hit.text.len() < hit.length {
-            entry["line_bytes"] = hit.length.into();
-        }
-        shown.push(entry);
+        shown.push(Match {
+            path,
+            line: hit.line,
+            text: hit.text.clone(),
+            line_bytes: (hit.text.len() < hit.length).then_some(hit.length),
+        });
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn found_lines_are_shown_as_path_line_and_text() {
+        let found = Match { path: "a.c".into(), line: 3, text: "int x;".into(), line_bytes: None };
+        let result = FindResult {
+            shown: 1,
+            of: 4,
+            matches: vec![found],
+            of_at_least: None,
+            note: None,
+            not_searched: None,
+        };
+        let readable = result.readable().expect("text");
+        assert_eq!(readable.text, "a.c:3:int x;\n");
+        assert_eq!(readable.part.as_deref(), Some("1 of 4 lines shown"));
+    }
 }

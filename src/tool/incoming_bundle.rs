@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::service::Call;
 use crate::bundle::Bundle;
@@ -19,6 +20,44 @@ const LANDED_MAX: usize = 50;
 /// What to do about a `have` that is none.
 pub(super) const HAVE: &str =
     "Give in `have` the full hash of a check-in that you hold and the server has, all 40 or 64 hex digits.";
+
+/// What lands on a branch, within a result.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Landing {
+    branch: String,
+    new: usize,
+    shown: usize,
+    of: usize,
+    pub landed: Vec<LandedCheckIn>,
+    /// How many artifacts came, once they have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifacts: Option<ImportedArtifacts>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct LandedCheckIn {
+    pub checkin: Hash,
+    title: String,
+    new: bool,
+    /// Its page on the server, once it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Who brought it; once it has landed, null where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Option<LandedReceipt>>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct LandedReceipt {
+    pub user: String,
+    pub time: String,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ImportedArtifacts {
+    new: usize,
+    present: usize,
+}
 
 /// A bundle that this caller may publish.
 pub(super) struct IncomingBundle {
@@ -54,20 +93,23 @@ impl IncomingBundle {
     }
 
     /// What lands, before or after it has.
-    pub fn told(&self, imported: Option<&Imported>) -> Value {
-        let listed = self.landed.iter().rev().take(LANDED_MAX).map(|(check_in, is_new)| {
-            let title = check_in.comment.lines().next().unwrap_or_default();
-            json!({"checkin": check_in.hash, "title": title, "new": is_new})
+    pub fn landing(&self, imported: Option<&Imported>) -> Landing {
+        let listed = self.landed.iter().rev().take(LANDED_MAX).map(|(check_in, is_new)| LandedCheckIn {
+            checkin: check_in.hash,
+            title: check_in.comment.lines().next().unwrap_or_default().to_owned(),
+            new: *is_new,
+            link: None,
+            receipt: None,
         });
-        let listed: Vec<Value> = listed.collect();
-        let mut told = json!({
-            "branch": self.branch.as_str(), "new": self.new_ones(), "shown": listed.len(), "of": self.landed.len(),
-        });
-        told["landed"] = listed.into();
-        if let Some(imported) = imported {
-            told["artifacts"] = json!({"new": imported.artifacts, "present": imported.present});
+        let landed: Vec<_> = listed.collect();
+        Landing {
+            branch: self.branch.to_string(),
+            new: self.new_ones(),
+            shown: landed.len(),
+            of: self.landed.len(),
+            landed,
+            artifacts: imported.map(|i| ImportedArtifacts { new: i.artifacts, present: i.present }),
         }
-        told
     }
 }
 

@@ -3,44 +3,46 @@
 use std::cell::RefCell;
 use std::sync::MutexGuard;
 
-use serde_json::Value;
-
 use super::answer::{Operation, Refusal};
+use super::result::{AnyResult, ToolResult};
 use crate::error::Result;
 
-type Perform<'a> = Box<dyn FnOnce(&Permit<'_>) -> Result<Value, Refusal> + 'a>;
+type Outcome = Result<Box<dyn AnyResult>, Refusal>;
+
+type Perform<'a> = Box<dyn FnOnce(&Permit<'_>) -> Outcome + 'a>;
 
 /// What a tool would do: the operations, what it knows without doing them, and the doing.
 pub struct Plan<'a> {
     log: Vec<Operation>,
-    known: Value,
+    known: Box<dyn AnyResult>,
     perform: Option<Perform<'a>>,
 }
 
 impl<'a> Plan<'a> {
     /// The plan of a tool that only looks, and has looked.
     #[must_use]
-    pub fn looked(log: Vec<Operation>, result: Value) -> Self {
-        Self { log, known: result, perform: None }
+    pub fn looked(log: Vec<Operation>, result: impl ToolResult) -> Self {
+        Self { log, known: Box::new(result), perform: None }
     }
 
     /// The plan of a change: `known` is what a dry run answers, `perform` the change.
     #[must_use]
-    pub fn change(
+    pub fn change<R: ToolResult>(
         log: Vec<Operation>,
-        known: Value,
-        perform: impl FnOnce(&Permit<'_>) -> Result<Value, Refusal> + 'a,
+        known: impl ToolResult,
+        perform: impl FnOnce(&Permit<'_>) -> Result<R, Refusal> + 'a,
     ) -> Self {
-        Self { log, known, perform: Some(Box::new(perform)) }
+        let perform = |permit: &Permit<'_>| -> Outcome { Ok(Box::new(perform(permit)?)) };
+        Self { log, known: Box::new(known), perform: Some(Box::new(perform)) }
     }
 
     /// What would be done, and what is known of it.
-    pub(super) fn told(self) -> (Vec<Operation>, Value) {
+    pub(super) fn preview(self) -> (Vec<Operation>, Box<dyn AnyResult>) {
         (self.log, self.known)
     }
 
     /// Does it; the log then holds what was done, however it ended.
-    pub(super) fn perform(self, permit: &Permit<'_>) -> (Vec<Operation>, Result<Value, Refusal>) {
+    pub(super) fn perform(self, permit: &Permit<'_>) -> (Vec<Operation>, Outcome) {
         let Some(perform) = self.perform else {
             return (self.log, Ok(self.known));
         };

@@ -1,13 +1,16 @@
 //! `ocx_post`: a reply to a forum post, in its thread; then to the server.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
-use super::deliver::{Written, deliver, held_back};
+use super::deliver::{Delivery, Written, deliver};
 use super::input::Input;
 use super::plan::{Permit, Plan};
+use super::result::{ToolResult, schema_of};
 use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::format::Markup;
@@ -41,7 +44,38 @@ static DECLARATION: Declaration = Declaration {
             doc: "what the reply says",
         },
     ],
+    result: schema_of::<PostResult>,
 };
+
+/// The reply.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct PostResult {
+    /// Its hash, once it is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    post: Option<Hash>,
+    thread: Hash,
+    reply_to: Option<Hash>,
+    user: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    #[serde(flatten)]
+    delivery: Option<Delivery>,
+}
+
+impl ToolResult for PostResult {}
+
+impl PostResult {
+    fn made(post: &ForumPost) -> Self {
+        Self {
+            post: Some(post.hash),
+            thread: post.thread,
+            reply_to: post.reply_to,
+            user: post.author.clone(),
+            time: Some(post.time.clone()),
+            delivery: None,
+        }
+    }
+}
 
 impl Tool for Post {
     fn declaration(&self) -> &'static Declaration {
@@ -67,14 +101,21 @@ impl Tool for Post {
                 Error::new(Kind::Unchanged, what)
                     .with_hint("Nothing was posted; say something new, or go on."),
             )
-            .reached(told(made)));
+            .reached(PostResult::made(made)));
         }
         let mut log = vec![Operation::reads("read_post")];
         log.extend(made.is_none().then(|| Operation::changes("post")));
         log.extend(remote.then(|| Operation::changes("push")));
         let known = made.as_ref().map_or_else(
-            || json!({"thread": answered.thread, "reply_to": answered.first, "user": call.user().as_str()}),
-            told,
+            || PostResult {
+                post: None,
+                thread: answered.thread,
+                reply_to: Some(answered.first),
+                user: call.user().to_string(),
+                time: None,
+                delivery: None,
+            },
+            PostResult::made,
         );
         Ok(Plan::change(log, known, move |permit| {
             perform(call, permit, made, &answered, text, &input.again(), &forum)
@@ -90,7 +131,7 @@ fn perform(
     text: &str,
     again: &Value,
     forum: &Forum,
-) -> Result<Value, Refusal> {
+) -> Result<PostResult, Refusal> {
     let post = if let Some(made) = made {
         made
     } else {
@@ -99,10 +140,9 @@ fn perform(
         made
     };
     permit.end_turn();
-    let mut result = told(&post);
+    let result = PostResult::made(&post);
     if post.pending {
-        held_back(&mut result);
-        return Ok(result);
+        return Ok(PostResult { delivery: Some(Delivery::held_back()), ..result });
     }
     let written = Written {
         noun: "post",
@@ -112,8 +152,10 @@ fn perform(
         tool: DECLARATION.name,
         again,
     };
-    deliver(call, permit, &mut result, &written, &SyncOptions::push())?;
-    Ok(result)
+    deliver(call, permit, &written, &SyncOptions::push(), |delivery| PostResult {
+        delivery: Some(delivery),
+        ..result
+    })
 }
 
 /// The caller's reply of exactly this text, where it was made before.
@@ -146,10 +188,4 @@ fn missing(error: Error) -> Refusal {
     let hint = "Take a post's full hash from ocx_queue, or as it was given to you; a post that another clone made is here \
                 after ocx pull.";
     Refusal::from(error.with_hint(hint)).next("ocx_queue", json!({}))
-}
-
-fn told(post: &ForumPost) -> Value {
-    json!({
-        "post": post.hash, "thread": post.thread, "reply_to": post.reply_to, "user": post.author, "time": post.time,
-    })
 }

@@ -1,14 +1,17 @@
 //! `ocx_read`: lines of a file, exactly as they are; as of a check-in too, and a check-in's own changes.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
 use super::input::Input;
-use super::page::{self, Page};
+use super::page::{self, Page, ShownPage};
 use super::plan::Plan;
-use super::service::Call;
+use super::result::{Readable, ToolResult, schema_of_either};
+use super::service::{Call, FolderResult};
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
@@ -54,7 +57,47 @@ static DECLARATION: Declaration = Declaration {
             doc: "a check-in's hash, or a branch or tag for its newest: read there, not in the checkout",
         },
     ],
+    result: schema_of_either::<ReadResult, FolderResult>,
 };
+
+/// What was read.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum ReadResult {
+    File(FileLines),
+    CheckIn(CheckInChanges),
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct FileLines {
+    path: String,
+    /// The check-in that the file is of, where it is not the checkout's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkin: Option<Hash>,
+    file_hash: Hash,
+    #[serde(flatten)]
+    page: ShownPage,
+}
+
+/// A check-in with its changes as a diff.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct CheckInChanges {
+    checkin: Hash,
+    parent: Option<Hash>,
+    branch: String,
+    user: String,
+    time: String,
+    comment: String,
+    #[serde(flatten)]
+    page: ShownPage,
+}
+
+impl ToolResult for ReadResult {
+    fn readable(&self) -> Option<Readable> {
+        let (Self::File(FileLines { page, .. }) | Self::CheckIn(CheckInChanges { page, .. })) = self;
+        Some(page.readable())
+    }
+}
 
 impl Tool for Read {
     fn declaration(&self) -> &'static Declaration {
@@ -77,12 +120,9 @@ impl Tool for Read {
 fn in_checkout<'a>(call: &Call<'_>, input: &Input, from: usize) -> Result<Plan<'a>, Refusal> {
     let path = call.path(input, false, TreePath::parse_stored)?;
     let (content, hash) = call.read_file(&path, &|meant| call.again(input.with("path", meant.as_str())))?;
-    let mut result = Map::new();
-    result.insert("path".into(), path.as_str().into());
-    result.insert("file_hash".into(), hash.as_str().into());
-    let page = page_of(&path, &content, from, &json!({"path": path.as_str()}))?;
-    result.extend(page.fields());
-    Ok(Plan::looked(vec![Operation::reads("read_file")], Value::Object(result)))
+    let page = page_of(&path, &content, from, &json!({"path": path.as_str()}))?.shown();
+    let read = FileLines { path: path.to_string(), checkin: None, file_hash: hash, page };
+    Ok(Plan::looked(vec![Operation::reads("read_file")], ReadResult::File(read)))
 }
 
 fn in_checkin<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Refusal> {
@@ -96,13 +136,9 @@ fn in_checkin<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) ->
         return Err(not_there(Error::new(Kind::NotFound, what), &path, &files.keys(), &offer));
     };
     let content = store.content_within(&file.hash, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX))?;
-    let mut result = Map::new();
-    result.insert("path".into(), path.as_str().into());
-    result.insert("checkin".into(), hash.as_str().into());
-    result.insert("file_hash".into(), file.hash.as_str().into());
-    let page = page_of(&path, &content, from, &json!({"path": path.as_str(), "checkin": checkin}))?;
-    result.extend(page.fields());
-    Ok(Plan::looked(vec![Operation::reads("read_check_in")], Value::Object(result)))
+    let page = page_of(&path, &content, from, &json!({"path": path.as_str(), "checkin": checkin}))?.shown();
+    let read = FileLines { path: path.to_string(), checkin: Some(hash), file_hash: file.hash, page };
+    Ok(Plan::looked(vec![Operation::reads("read_check_in")], ReadResult::File(read)))
 }
 
 /// The check-in of that name; one that is not there comes with the same call of the nearest branch or tag.
@@ -123,16 +159,17 @@ fn changes<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Re
     let hash = resolved(call, input, checkin)?;
     let info = store.check_in(&hash)?;
     let diff = super::changes::of(store, &hash)?;
-    let page = paged(&diff, from, &json!({"checkin": checkin}))?;
-    let mut result = Map::new();
-    result.insert("checkin".into(), hash.as_str().into());
-    result.insert("parent".into(), json!(info.parents.first()));
-    result.insert("branch".into(), json!(info.branch));
-    result.insert("user".into(), json!(info.user));
-    result.insert("time".into(), json!(info.time));
-    result.insert("comment".into(), text::cut(&info.comment, 2_000).into());
-    result.extend(page.fields());
-    Ok(Plan::looked(vec![Operation::reads("read_check_in")], Value::Object(result)))
+    let page = paged(&diff, from, &json!({"checkin": checkin}))?.shown();
+    let read = CheckInChanges {
+        checkin: hash,
+        parent: info.parents.first().copied(),
+        comment: text::cut(&info.comment, 2_000).to_owned(),
+        branch: info.branch,
+        user: info.user,
+        time: info.time,
+        page,
+    };
+    Ok(Plan::looked(vec![Operation::reads("read_check_in")], ReadResult::CheckIn(read)))
 }
 
 /// The page of a file that is text; `again` is the input that reads the same file.

@@ -1,6 +1,7 @@
 //! The replacement that `ocx_edit` makes in a file and `ocx_wiki_edit` in a page: the same rules, words and answer.
 
-use serde_json::{Map, Value};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::answer::{NextCall, Refusal};
 use super::declare::FieldKind;
@@ -63,16 +64,28 @@ pub(super) fn notes(replaced: &Replaced, whole: &str) -> Vec<String> {
     notes
 }
 
-/// The changed lines as the reading tool gives them, and the notes; `text` is the whole new text.
-pub(super) fn shown(text: &str, replaced: &Replaced, notes: &[String]) -> Result<Map<String, Value>> {
+/// The changed lines within a result, as the reading tool gives them.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct ChangedLines {
+    lines_changed: usize,
+    first_line: usize,
+    last_line: usize,
+    lines: usize,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+/// The changed lines with the notes; `text` is the whole new text.
+pub(super) fn shown(text: &str, replaced: &Replaced, notes: &[String]) -> Result<ChangedLines> {
     let page = Page::of(text, replaced.first_line.max(1), replaced.lines_changed.min(LINES_MAX))?;
-    let mut shown = Map::new();
-    shown.insert("lines_changed".into(), replaced.lines_changed.into());
-    let mut fields = page.fields();
-    fields.remove("next_from");
-    shown.extend(fields);
-    if !notes.is_empty() {
-        shown.insert("note".into(), notes.join(" ").into());
-    }
-    Ok(shown)
+    let page = page.shown();
+    Ok(ChangedLines {
+        lines_changed: replaced.lines_changed,
+        first_line: page.first_line,
+        last_line: page.last_line,
+        lines: page.lines,
+        text: page.text,
+        note: if notes.is_empty() { page.note } else { Some(notes.join(" ")) },
+    })
 }

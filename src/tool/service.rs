@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::answer::{NextCall, Refusal};
 use super::binding::Binding;
@@ -13,6 +15,7 @@ use super::declare::Declaration;
 use super::input::Input;
 use super::read::{FILE_BYTES_MAX, not_there};
 use super::repair;
+use super::result::ToolResult;
 use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::Password;
@@ -284,7 +287,7 @@ impl<'a> Call<'a> {
             (Kind::Invalid, Ok(files)) => match entries(files.keys(), Some(path)) {
                 none if none.is_empty() => Refusal::from(e),
                 some => Refusal::from(e.with_hint("Name a file; the folder's entries are in `result`."))
-                    .reached(json!({"folder": path.as_str(), "entries": shortened(some)})),
+                    .reached(FolderResult { folder: path.to_string(), entries: shortened(some) }),
             },
             (_, _) => Refusal::from(e),
         })
@@ -320,6 +323,15 @@ impl<'a> Call<'a> {
         self.store().files(&self.run.checkout().parent()?)
     }
 }
+
+/// What a refusal gives of a folder where a file is wanted.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct FolderResult {
+    folder: String,
+    entries: Vec<String>,
+}
+
+impl ToolResult for FolderResult {}
 
 /// How many entries of a folder are shown.
 const ENTRIES_MAX: usize = 60;

@@ -1,12 +1,14 @@
 //! `ocx_stop`: the end of an agent's run, named by its record. Only where a node runs agents.
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::answer::Refusal;
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
 use super::plan::Plan;
+use super::result::{ToolResult, schema_of};
 use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
@@ -30,7 +32,19 @@ static DECLARATION: Declaration = Declaration {
         positional: true,
         doc: "the full hash of the agent's record, all 40 or 64 hex digits",
     }],
+    result: schema_of::<StopResult>,
 };
+
+/// The run that is meant.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct StopResult {
+    record: Hash,
+    login: String,
+    runner: String,
+    user: String,
+}
+
+impl ToolResult for StopResult {}
 
 impl Tool for Stop {
     fn declaration(&self) -> &'static Declaration {
@@ -52,9 +66,12 @@ impl Tool for Stop {
         .with_hint(
             "Nothing was changed. Ask whoever runs the project's server to stop it where its node runs.",
         );
-        Err(Refusal::from(error).reached(json!({
-            "record": post.first, "login": record.login.as_str(), "runner": record.runner, "user": call.user().as_str(),
-        })))
+        Err(Refusal::from(error).reached(StopResult {
+            record: post.first,
+            login: record.login.to_string(),
+            runner: record.runner,
+            user: call.user().to_string(),
+        }))
     }
 }
 

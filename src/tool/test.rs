@@ -1,16 +1,21 @@
 //! `ocx_test`: runs the tests that the checkout declares, waits a while, and records what passed on which tree.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
 use super::answer::{Operation, Refusal};
 use super::catalogue::{Acts, Tool};
+use super::changes::ChangedFile;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
 use super::page::{self, BYTES_MAX, counted};
 use super::plan::Plan;
+use super::result::{ToolResult, schema_of};
 use super::service::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
 use crate::process::Outcome;
 use crate::testing::{Ask, DECLARED_FILE, Declared, Progress, TestReport, TestResult, Which};
 
@@ -40,7 +45,79 @@ static DECLARATION: Declaration = Declaration {
             doc: "run nothing; give the last run's full log from this line on (needs `name`)",
         },
     ],
+    result: schema_of::<RunResult>,
 };
+
+/// What the tests did or would do, or a log.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum RunResult {
+    Planned { would_run: Vec<PlannedTest> },
+    Ran(RanTests),
+    Log(LogPage),
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct PlannedTest {
+    name: String,
+    command: String,
+    timeout: String,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RanTests {
+    tests: Vec<RanTest>,
+    /// The test that still runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<RunningTest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_run: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RanTest {
+    name: String,
+    passed: bool,
+    outcome: String,
+    seconds: f64,
+    tree: Hash,
+    /// The last lines that it printed.
+    output: String,
+    shown: usize,
+    of: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_meanwhile: Option<Vec<ChangedFile>>,
+    /// How many processes it left, which were ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes_ended: Option<usize>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RunningTest {
+    name: String,
+    seconds: u64,
+    lines: u64,
+    last: String,
+}
+
+/// A page of the last run's whole log.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct LogPage {
+    name: String,
+    outcome: Option<String>,
+    started: String,
+    tree: Hash,
+    first_line: u64,
+    last_line: u64,
+    lines: u64,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_from: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl ToolResult for RunResult {}
 
 impl Tool for Test {
     fn declaration(&self) -> &'static Declaration {
@@ -66,17 +143,19 @@ impl Tool for Test {
                 .with_hint("Nothing has to pass: save as it is, or declare a test in ocx-tests.json.")
                 .into());
         }
-        let known: Vec<Value> = wanted
-            .iter()
-            .map(|t| json!({"name": t.name, "command": t.command, "timeout": t.limit.to_string()}))
-            .collect();
+        let planned = wanted.iter().map(|t| PlannedTest {
+            name: t.name.clone(),
+            command: t.command.clone(),
+            timeout: t.limit.to_string(),
+        });
+        let planned = RunResult::Planned { would_run: planned.collect() };
         let log = wanted.iter().map(|_| Operation::changes("run_test")).collect();
-        Ok(Plan::change(log, json!({"would_run": known}), move |permit| {
+        Ok(Plan::change(log, planned, move |permit| {
             let report = run(call, &tests, name)?;
             for _ in &report.results {
                 permit.did("run_test");
             }
-            told(&report, name)
+            judged(&report, name)
         }))
     }
 }
@@ -103,21 +182,19 @@ fn progress_line(now: &Progress) -> String {
 }
 
 /// What a report says: an answer that is ok only when every test passed.
-fn told(report: &TestReport, name: Option<&str>) -> Result<Value, Refusal> {
+fn judged(report: &TestReport, name: Option<&str>) -> Result<RunResult, Refusal> {
     let again = name.map_or_else(|| json!({}), |n| json!({"name": n}));
-    let mut result = Map::new();
     let budget = BYTES_MAX / report.results.len().max(1);
-    result.insert("tests".into(), report.results.iter().map(|r| one(r, budget)).collect());
-    if let Some(now) = &report.running {
-        result.insert(
-            "running".into(),
-            json!({"name": now.test, "seconds": now.elapsed.as_secs(), "lines": now.lines, "last": last(&now.tail, 2_000).0}),
-        );
-    }
-    if !report.not_run.is_empty() {
-        result.insert("not_run".into(), json!(report.not_run));
-    }
-    let result = Value::Object(result);
+    let result = RunResult::Ran(RanTests {
+        tests: report.results.iter().map(|r| ran(r, budget)).collect(),
+        running: report.running.as_ref().map(|now| RunningTest {
+            name: now.test.clone(),
+            seconds: now.elapsed.as_secs(),
+            lines: now.lines,
+            last: last(&now.tail, 2_000).0,
+        }),
+        not_run: (!report.not_run.is_empty()).then(|| report.not_run.clone()),
+    });
     if report.passed() {
         return Ok(result);
     }
@@ -157,30 +234,23 @@ fn next_step(failed: &[&TestResult]) -> &'static str {
     }
 }
 
-fn one(result: &TestResult, budget: usize) -> Value {
-    let (lines, cut) = last(&result.ended.tail, budget);
-    let mut one = json!({
-        "name": result.test.name,
-        "passed": result.passed(),
-        "outcome": result.ended.outcome.to_string(),
-        "seconds": (result.ended.duration.as_secs_f64() * 1_000.0).round() / 1_000.0,
-        "tree": result.tree,
-        "output": lines,
-        "shown": result.ended.tail.len() - cut,
-        "of": result.ended.lines,
-    });
-    if !result.changes.is_empty() {
-        one["changed_meanwhile"] = result
-            .changes
-            .iter()
-            .take(20)
-            .map(|c| json!({"path": c.path.shown(), "how": c.how.to_string()}))
-            .collect();
+fn ran(result: &TestResult, budget: usize) -> RanTest {
+    let (output, cut) = last(&result.ended.tail, budget);
+    let changes = result.changes.iter().take(20);
+    let changes = changes.map(|c| ChangedFile { path: c.path.shown(), how: c.how.to_string() });
+    let left_behind = result.ended.left_behind.len();
+    RanTest {
+        name: result.test.name.clone(),
+        passed: result.passed(),
+        outcome: result.ended.outcome.to_string(),
+        seconds: (result.ended.duration.as_secs_f64() * 1_000.0).round() / 1_000.0,
+        tree: result.tree,
+        output,
+        shown: result.ended.tail.len() - cut,
+        of: result.ended.lines,
+        changed_meanwhile: (!result.changes.is_empty()).then(|| changes.collect()),
+        processes_ended: (left_behind > 0).then_some(left_behind),
     }
-    if !result.ended.left_behind.is_empty() {
-        one["processes_ended"] = result.ended.left_behind.len().into();
-    }
-    one
 }
 
 /// The last lines that fit the budget, as one text, and how many were left out before them.
@@ -218,24 +288,20 @@ fn logged<'a>(call: &Call<'_>, name: Option<&str>, from: u64) -> Result<Plan<'a>
     });
     let shown = &part.lines[..shown.count().max(1).min(part.lines.len())];
     let last_line = shown.last().map_or(from, |(n, _)| *n);
-    let mut result = json!({
-        "name": name,
-        "outcome": part.entry.outcome.as_ref().map(ToString::to_string),
-        "started": part.entry.started,
-        "tree": part.entry.tree,
-        "first_line": from,
-        "last_line": last_line,
-        "lines": part.entry.lines(),
-        "text": lines(shown.iter().map(|(_, line)| line.as_str())),
-    });
-    if last_line < part.entry.lines() {
-        result["next_from"] = (last_line + 1).into();
-    }
-    if part.entry.left_out() > 0 {
-        result["note"] =
-            format!("{} bytes in the middle of the log were not kept.", part.entry.left_out()).into();
-    }
-    Ok(Plan::looked(vec![Operation::reads("read_log")], result))
+    let (lines_all, left_out) = (part.entry.lines(), part.entry.left_out());
+    let page = LogPage {
+        name: name.to_owned(),
+        outcome: part.entry.outcome.as_ref().map(ToString::to_string),
+        text: lines(shown.iter().map(|(_, line)| line.as_str())),
+        started: part.entry.started,
+        tree: part.entry.tree,
+        first_line: from,
+        last_line,
+        lines: lines_all,
+        next_from: (last_line < lines_all).then_some(last_line + 1),
+        note: (left_out > 0).then(|| format!("{left_out} bytes in the middle of the log were not kept.")),
+    };
+    Ok(Plan::looked(vec![Operation::reads("read_log")], RunResult::Log(page)))
 }
 
 #[cfg(test)]

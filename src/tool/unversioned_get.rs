@@ -1,5 +1,7 @@
 //! `ocx_unversioned_get`: the bytes of an unversioned file, a part at a time.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::json;
 
 use super::answer::{Operation, Refusal};
@@ -9,10 +11,11 @@ use super::encoded;
 use super::input::Input;
 use super::page::counted;
 use super::plan::Plan;
+use super::result::{ToolResult, schema_of};
 use super::service::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
-use crate::name::UnversionedName;
+use crate::name::{Hash, UnversionedName};
 use crate::record::Unversioned;
 
 /// How many bytes an answer gives that is not asked for more: as base64 they stay within 10 KB.
@@ -54,7 +57,26 @@ static DECLARATION: Declaration = Declaration {
             doc: "how many bytes to give",
         },
     ],
+    result: schema_of::<UnversionedGetResult>,
 };
+
+/// A part of the file.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct UnversionedGetResult {
+    name: String,
+    size: u64,
+    hash: Hash,
+    time: String,
+    from: u64,
+    shown: usize,
+    of: usize,
+    /// The bytes as base64.
+    content: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_from: Option<usize>,
+}
+
+impl ToolResult for UnversionedGetResult {}
 
 impl Tool for UnversionedGet {
     fn declaration(&self) -> &'static Declaration {
@@ -78,13 +100,17 @@ impl Tool for UnversionedGet {
         }
         let part =
             &content[at..content.len().min(at.saturating_add(usize::try_from(count).unwrap_or(usize::MAX)))];
-        let mut result = json!({
-            "name": file.name, "size": file.size, "hash": file.hash, "time": file.time,
-            "from": from, "shown": part.len(), "of": content.len(), "content": encoded::encoded(part),
-        });
-        if at + part.len() < content.len() {
-            result["next_from"] = (at + part.len()).into();
-        }
+        let result = UnversionedGetResult {
+            name: file.name,
+            size: file.size,
+            hash: file.hash,
+            time: file.time,
+            from,
+            shown: part.len(),
+            of: content.len(),
+            content: encoded::encoded(part),
+            next_from: (at + part.len() < content.len()).then_some(at + part.len()),
+        };
         Ok(Plan::looked(vec![Operation::reads("read_unversioned")], result))
     }
 }

@@ -1,15 +1,18 @@
 //! `ocx_unversioned_put`: an unversioned file from base64, in the place of any that has the name; then to the server.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
 use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
-use super::deliver::{Written, deliver};
+use super::deliver::{Delivery, Written, deliver};
 use super::encoded;
 use super::input::Input;
 use super::page::counted;
 use super::plan::{Permit, Plan};
+use super::result::{ToolResult, schema_of};
 use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, UnversionedName};
@@ -53,7 +56,33 @@ static DECLARATION: Declaration = Declaration {
             doc: "the SHA3-256 of the bytes, as 64 hex digits: refuses what arrived otherwise",
         },
     ],
+    result: schema_of::<UnversionedPutResult>,
 };
+
+/// The file that was put.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct UnversionedPutResult {
+    name: String,
+    size: usize,
+    hash: Hash,
+    created: bool,
+    replaced: Option<ReplacedFile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+    /// When it was put, once it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    #[serde(flatten)]
+    delivery: Option<Delivery>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ReplacedFile {
+    hash: Hash,
+    size: u64,
+}
+
+impl ToolResult for UnversionedPutResult {}
 
 impl Tool for UnversionedPut {
     fn declaration(&self) -> &'static Declaration {
@@ -91,13 +120,16 @@ impl Tool for UnversionedPut {
         let mut log = vec![Operation::reads("read_unversioned")];
         log.extend((!is_held).then(|| Operation::changes("put_unversioned")));
         log.extend(remote.then(|| Operation::changes("push")));
-        let mut known = json!({
-            "name": name.as_str(), "size": content.len(), "hash": Hash::of(&content), "created": held.is_none(),
-            "replaced": held.filter(|_| !is_held).map(|h| json!({"hash": h.hash, "size": h.size})),
-        });
-        if is_held {
-            known["note"] = "The file has this content already; only the push is made.".into();
-        }
+        let known = UnversionedPutResult {
+            name: name.to_string(),
+            size: content.len(),
+            hash: Hash::of(&content),
+            created: held.is_none(),
+            replaced: held.filter(|_| !is_held).map(|h| ReplacedFile { hash: h.hash, size: h.size }),
+            note: is_held.then_some("The file has this content already; only the push is made."),
+            time: None,
+            delivery: None,
+        };
         Ok(Plan::change(log, known.clone(), move |permit| {
             perform(call, permit, &Putting { files, name, content, is_held }, known)
         }))
@@ -116,16 +148,16 @@ fn perform(
     call: &Call<'_>,
     permit: &Permit<'_>,
     putting: &Putting,
-    mut result: Value,
-) -> Result<Value, Refusal> {
+    mut result: UnversionedPutResult,
+) -> Result<UnversionedPutResult, Refusal> {
     let Putting { files, name, content, is_held } = putting;
     if !is_held {
         let put = files.put(name, content, call.user())?;
         permit.did("put_unversioned");
-        result["time"] = put.time.into();
+        result.time = Some(put.time);
     }
     permit.end_turn();
-    let again = json!({"name": name.as_str(), "hash": Hash::of(content)});
+    let again = json!({"name": name.as_str(), "hash": result.hash});
     let written = Written {
         noun: "unversioned file",
         done: "put",
@@ -134,9 +166,15 @@ fn perform(
         tool: DECLARATION.name,
         again: &again,
     };
-    deliver(call, permit, &mut result, &written, &SyncOptions::push().with_unversioned())?;
-    unreplaced(&files.find(name)?, content).map_err(|e| Refusal::from(e).reached(result.clone()))?;
-    Ok(result)
+    let options = SyncOptions::push().with_unversioned();
+    let result = deliver(call, permit, &written, &options, |delivery| UnversionedPutResult {
+        delivery: Some(delivery),
+        ..result
+    })?;
+    match unreplaced(&files.find(name)?, content) {
+        Ok(()) => Ok(result),
+        Err(e) => Err(Refusal::from(e).reached(result)),
+    }
 }
 
 /// Of each unversioned file the newest wins everywhere, so the server's may have taken the place of this one.

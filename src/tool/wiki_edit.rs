@@ -1,15 +1,18 @@
 //! `ocx_wiki_edit`: one exact passage of a wiki page replaced, or text added at its end; then to the server. It neither
 //! deletes nor renames.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, Hints};
-use super::deliver::{Written, deliver, held_back};
+use super::deliver::{Delivery, Written, deliver};
 use super::input::Input;
 use super::plan::{Permit, Plan};
-use super::replacement;
+use super::replacement::{self, ChangedLines};
+use super::result::{ToolResult, schema_of};
 use super::service::Call;
 use super::wiki_read::{PAGE, VERSION, as_text, not_there};
 use crate::error::{Error, Kind, Result};
@@ -17,7 +20,7 @@ use crate::format::Markup;
 use crate::name::{Hash, PageName};
 use crate::record::{Wiki, WikiContent, WikiText, WikiVersion};
 use crate::sync::SyncOptions;
-use crate::text::{Replaced, replace_once};
+use crate::text::replace_once;
 
 /// The tool.
 pub struct WikiEdit;
@@ -53,7 +56,54 @@ static DECLARATION: Declaration = Declaration {
             doc: "ocx_wiki_read's `version`: refuses the edit if the page has moved on since",
         },
     ],
+    result: schema_of::<WikiEditResult>,
 };
+
+/// The page as it is now.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct WikiEditResult {
+    page: String,
+    #[serde(flatten)]
+    written: Option<WrittenVersion>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+    #[serde(flatten)]
+    edit: Option<WikiChange>,
+    #[serde(flatten)]
+    delivery: Option<Delivery>,
+}
+
+/// The version that was written.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct WrittenVersion {
+    version: Hash,
+    user: String,
+    time: String,
+}
+
+/// What an edit changes.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct WikiChange {
+    created: bool,
+    previous: Option<Hash>,
+    mimetype: String,
+    #[serde(flatten)]
+    lines: ChangedLines,
+}
+
+impl ToolResult for WikiEditResult {}
+
+impl WikiEditResult {
+    fn of(page: &PageName) -> Self {
+        Self { page: page.to_string(), written: None, note: None, edit: None, delivery: None }
+    }
+}
+
+impl WrittenVersion {
+    fn of(version: &WikiVersion) -> Self {
+        Self { version: version.hash, user: version.user.clone(), time: version.time.clone() }
+    }
+}
 
 impl Tool for WikiEdit {
     fn declaration(&self) -> &'static Declaration {
@@ -85,10 +135,13 @@ impl Tool for WikiEdit {
             && remote
             && is_this_edit(call, &wiki, &page, made, (old, new), seen.as_ref())?
         {
-            let mut known = told(&page, &made.version);
-            known["note"] =
-                "The edit was made before and not sent; it is sent now, and the page is not changed again."
-                    .into();
+            let known = WikiEditResult {
+                written: Some(WrittenVersion::of(&made.version)),
+                note: Some(
+                    "The edit was made before and not sent; it is sent now, and the page is not changed again.",
+                ),
+                ..WikiEditResult::of(&page)
+            };
             let mut log = vec![Operation::reads("read_wiki_page")];
             log.extend(push);
             let hash = made.version.hash;
@@ -110,7 +163,7 @@ struct Edit {
     previous: Option<Hash>,
     markup: Markup,
     text: String,
-    known: Value,
+    known: WikiEditResult,
 }
 
 impl Edit {
@@ -123,7 +176,13 @@ impl Edit {
         Wiki::check_text(&page, &text)?;
         let markup = before.map_or(Ok(Markup::Markdown), |b| Markup::parse(&b.mimetype))?;
         let previous = before.map(|b| b.version.hash);
-        let known = known(&page, previous, markup, &text, &replaced)?;
+        let change = WikiChange {
+            created: previous.is_none(),
+            previous,
+            mimetype: markup.as_str().to_owned(),
+            lines: replacement::shown(&text, &replaced, &replacement::notes(&replaced, "page"))?,
+        };
+        let known = WikiEditResult { edit: Some(change), ..WikiEditResult::of(&page) };
         Ok(Self { page, previous, markup, text, known })
     }
 
@@ -137,18 +196,14 @@ impl Edit {
         wiki: &Wiki,
         permit: &Permit<'_>,
         again: &Value,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<WikiEditResult, Refusal> {
         let text = WikiText { text: &self.text, markup: self.markup, previous: self.previous };
         let made = wiki.write(&self.page, &text, call.user()).map_err(|e| moved(e, &self.page))?;
         permit.did(self.op());
         permit.end_turn();
-        let mut result = told(&self.page, &made);
-        if let (Value::Object(result), Value::Object(known)) = (&mut result, self.known.clone()) {
-            result.extend(known);
-        }
+        let result = WikiEditResult { written: Some(WrittenVersion::of(&made)), ..self.known.clone() };
         if made.pending {
-            held_back(&mut result);
-            return Ok(result);
+            return Ok(WikiEditResult { delivery: Some(Delivery::held_back()), ..result });
         }
         send(call, permit, result, made.hash, &self.page, again)
     }
@@ -157,11 +212,11 @@ impl Edit {
 fn send(
     call: &Call<'_>,
     permit: &Permit<'_>,
-    mut result: Value,
+    result: WikiEditResult,
     hash: Hash,
     page: &PageName,
     again: &Value,
-) -> Result<Value, Refusal> {
+) -> Result<WikiEditResult, Refusal> {
     permit.end_turn();
     let written = Written {
         noun: "wiki page",
@@ -171,8 +226,10 @@ fn send(
         tool: DECLARATION.name,
         again,
     };
-    deliver(call, permit, &mut result, &written, &SyncOptions::push())?;
-    Ok(result)
+    deliver(call, permit, &written, &SyncOptions::push(), |delivery| WikiEditResult {
+        delivery: Some(delivery),
+        ..result
+    })
 }
 
 /// Whether the newest version is what this very edit made, by this user, and no server has it yet.
@@ -220,25 +277,4 @@ fn moved(error: Error, page: &PageName) -> Refusal {
     }
     Refusal::from(error.with_hint("Read the page again, then edit what it holds now."))
         .next("ocx_wiki_read", json!({"page": page.as_str()}))
-}
-
-/// What is known before the page is written.
-fn known(
-    page: &PageName,
-    previous: Option<Hash>,
-    markup: Markup,
-    text: &str,
-    replaced: &Replaced,
-) -> Result<Value> {
-    let mut known = Map::new();
-    known.insert("page".into(), page.as_str().into());
-    known.insert("created".into(), previous.is_none().into());
-    known.insert("previous".into(), json!(previous));
-    known.insert("mimetype".into(), markup.as_str().into());
-    known.extend(replacement::shown(text, replaced, &replacement::notes(replaced, "page"))?);
-    Ok(Value::Object(known))
-}
-
-fn told(page: &PageName, version: &WikiVersion) -> Value {
-    json!({"page": page.as_str(), "version": version.hash, "user": version.user, "time": version.time})
 }

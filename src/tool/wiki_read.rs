@@ -1,13 +1,16 @@
 //! `ocx_wiki_read`: the pages of the wiki, and the lines of one, exactly as they are.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
 use super::answer::{Operation, Refusal};
 use super::catalogue::Tool;
 use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
-use super::page::{LINES_MAX, Page, counted};
+use super::page::{LINES_MAX, Page, ShownPage, counted};
 use super::plan::Plan;
+use super::result::{ToolResult, schema_of};
 use super::service::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
@@ -57,7 +60,57 @@ static DECLARATION: Declaration = Declaration {
             doc: "the full hash of a version of the page, as `versions` lists them: the text of then",
         },
     ],
+    result: schema_of::<WikiReadResult>,
 };
+
+/// The list of pages, or a page.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum WikiReadResult {
+    Pages(WikiPages),
+    Page(WikiLines),
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct WikiPages {
+    shown: usize,
+    of: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_from: Option<usize>,
+    pages: Vec<ListedPage>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ListedPage {
+    page: String,
+    version: Hash,
+    user: String,
+    time: String,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct WikiLines {
+    page: String,
+    version: Hash,
+    user: String,
+    time: String,
+    /// It waits for a moderator's approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending: Option<bool>,
+    mimetype: String,
+    versions: Versions,
+    #[serde(flatten)]
+    lines: ShownPage,
+}
+
+/// The newest versions of a page, and how many it has.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Versions {
+    of: usize,
+    newest: Vec<Hash>,
+}
+
+impl ToolResult for WikiReadResult {}
 
 impl Tool for WikiRead {
     fn declaration(&self) -> &'static Declaration {
@@ -83,23 +136,24 @@ impl Tool for WikiRead {
     }
 }
 
-fn pages(wiki: &Wiki, from: usize) -> Result<Value> {
+fn pages(wiki: &Wiki, from: usize) -> Result<WikiReadResult> {
     let all = wiki.list()?;
-    let shown: Vec<Value> = all
-        .iter()
-        .skip(from - 1)
-        .take(PAGES_MAX)
-        .map(|page| json!({"page": page.name, "version": page.version.hash, "user": page.version.user, "time": page.version.time}))
-        .collect();
-    let mut result = json!({"shown": shown.len(), "of": all.len()});
-    if from - 1 + shown.len() < all.len() {
-        result["next_from"] = (from + shown.len()).into();
-    }
-    result["pages"] = shown.into();
-    Ok(result)
+    let listed = all.iter().skip(from - 1).take(PAGES_MAX).map(|page| ListedPage {
+        page: page.name.clone(),
+        version: page.version.hash,
+        user: page.version.user.clone(),
+        time: page.version.time.clone(),
+    });
+    let pages: Vec<_> = listed.collect();
+    Ok(WikiReadResult::Pages(WikiPages {
+        shown: pages.len(),
+        of: all.len(),
+        next_from: (from - 1 + pages.len() < all.len()).then_some(from + pages.len()),
+        pages,
+    }))
 }
 
-fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Result<Value, Refusal> {
+fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Result<WikiReadResult, Refusal> {
     let name = PageName::parse(page)?;
     let hash = version.map(Hash::parse).transpose()?;
     let found = wiki.read(&name, hash.as_ref()).map_err(|e| not_there(wiki, &name, e))?;
@@ -111,32 +165,23 @@ fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Resul
         }
         Refusal::from(e).next(DECLARATION.name, last)
     })?;
-    let mut result = Map::new();
-    result.insert("page".into(), name.as_str().into());
-    result.extend(told(&found.version));
-    result.insert("mimetype".into(), found.mimetype.into());
-    result.insert("versions".into(), versions(wiki, &name)?);
-    result.extend(lines.fields());
-    Ok(Value::Object(result))
+    let WikiVersion { hash, user, time, pending, .. } = found.version;
+    Ok(WikiReadResult::Page(WikiLines {
+        versions: versions(wiki, &name)?,
+        page: name.to_string(),
+        version: hash,
+        user,
+        time,
+        pending: pending.then_some(true),
+        mimetype: found.mimetype,
+        lines: lines.shown(),
+    }))
 }
 
-fn told(version: &WikiVersion) -> Map<String, Value> {
-    let mut told = Map::new();
-    told.insert("version".into(), version.hash.as_str().into());
-    told.insert("user".into(), version.user.as_str().into());
-    told.insert("time".into(), version.time.as_str().into());
-    if version.pending {
-        told.insert("pending".into(), true.into());
-    }
-    told
-}
-
-/// The newest versions of a page, and how many it has.
-fn versions(wiki: &Wiki, page: &PageName) -> Result<Value> {
+fn versions(wiki: &Wiki, page: &PageName) -> Result<Versions> {
     const SHOWN: usize = 5;
     let all = wiki.history(page)?;
-    let newest: Vec<&Hash> = all.iter().take(SHOWN).map(|v| &v.hash).collect();
-    Ok(json!({"of": all.len(), "newest": newest}))
+    Ok(Versions { of: all.len(), newest: all.iter().take(SHOWN).map(|v| v.hash).collect() })
 }
 
 /// The text of a page.

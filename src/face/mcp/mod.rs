@@ -221,7 +221,7 @@ impl Server {
         };
         answer.unwrap_or_else(|e| {
             let error = Error::new(Kind::Internal, "the tool's thread broke").caused_by(e);
-            result(Answer::refused(&name, false, Vec::new(), &error.into()))
+            result(Answer::refused(&name, false, Vec::new(), error.into()))
         })
     }
 }
@@ -281,7 +281,7 @@ fn listed(tool: &Declaration, binding: Binding) -> Tool {
         .idempotent(tool.hints.idempotent)
         .open_world(tool.hints.open_world);
     let mut listed = Tool::new(tool.name, binding.description(tool), tool::schema::input_schema(tool))
-        .with_raw_output_schema(Arc::new(tool::schema::output_schema()))
+        .with_raw_output_schema(Arc::new(tool::schema::output_schema(tool)))
         .with_annotations(hints);
     listed.title = Some(tool.title.to_owned());
     listed
@@ -303,7 +303,7 @@ fn refused(name: &str, reason: &Value) -> Answer {
         Error::new(Kind::Invalid, why).with_hint("Send `arguments` as a JSON object of well-formed strings.");
     let tool = tool::catalogue::find(name).map(tool::catalogue::Tool::declaration);
     let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::repair::named(tool, meant));
-    Answer::refused(name, false, Vec::new(), &Refusal::from(error).or_next(next))
+    Answer::refused(name, false, Vec::new(), Refusal::from(error).or_next(next))
 }
 
 fn cut(text: &str) -> String {
