@@ -3,8 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::catalogue::{self, Tool};
-use super::declare::Declaration;
+use super::declare::{Declaration, Declarations};
 
 /// Where the calls of a service act, seen from who makes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,8 +80,8 @@ impl Binding {
     }
 
     /// What the tools of this connection that matter most do in a situation.
-    pub(super) fn guidance(self, situation: Situation) -> Value {
-        let tools = GUIDED.iter().filter_map(|name| catalogue::find(name)).map(Tool::declaration);
+    pub(super) fn guidance(self, tools: &Declarations, situation: Situation) -> Value {
+        let tools = GUIDED.iter().filter_map(|name| tools.find(name));
         Value::Object(
             tools
                 .map(|tool| (tool.name.to_owned(), self.summary_in(tool, situation).into()))
@@ -91,10 +90,12 @@ impl Binding {
     }
 
     /// Where the work is done, in one word.
-    pub(super) fn location(self) -> &'static str {
+    pub(super) fn location(self, has_checkout: bool) -> &'static str {
         match self {
-            Self::Local => "local_checkout",
-            Self::Remote => "remote_run",
+            Self::Local if has_checkout => "local_checkout",
+            Self::Remote if has_checkout => "remote_run",
+            Self::Local => "local_repository",
+            Self::Remote => "remote_repository",
         }
     }
 

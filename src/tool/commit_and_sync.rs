@@ -4,13 +4,13 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::{Acts, Tool};
+use super::call::Call;
 use super::commit::{self, PARTS};
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::encoded_bundle::{EncodedBundle, Form};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
-use super::service::Call;
 use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash};
@@ -25,33 +25,21 @@ static DECLARATION: Declaration = Declaration {
     summary: "Commit every change of this checkout as ocx_save does, push nothing, and get the branch as a bundle with \
               the ocx_sync call that publishes it on your remote OCX connection.",
     needs: Capability::CheckIn,
+    acts: Acts::OnCallersFiles,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: false },
     fields: &[
         PARTS[0],
         PARTS[1],
         PARTS[2],
         PARTS[3],
-        Field {
-            name: "have",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: false,
-            positional: false,
-            doc: "the full hash of a check-in that the remote holds too: the bundle then leaves out what is before it",
-        },
+        Field::hash("have").doc("the full hash of a check-in that the remote holds too: the bundle then leaves out what is before it"),
     ],
 };
 
 impl Tool for CommitAndSync {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
-    }
-
-    fn acts(&self) -> Acts {
-        Acts::OnCallersFiles
-    }
-
-    fn writes(&self) -> bool {
-        true
     }
 
     fn repair(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
@@ -64,7 +52,7 @@ impl Tool for CommitAndSync {
         let saving = commit::prepare(call, Way::Bundle)?;
         let mut log = vec![Operation::reads("read_status")];
         if let Saving::Make(ready) = &saving {
-            let pulls = ready.continues() && call.run().checkout().repository().remote()?.is_some();
+            let pulls = ready.continues() && call.has_remote()?;
             log.extend(pulls.then(|| Operation::changes("pull")));
             log.push(Operation::changes("check_in"));
         }
@@ -104,7 +92,7 @@ fn bundle(call: &Call<'_>, saving: &Saving, have: Option<Hash>, result: &mut Val
     if let Some(have) = have {
         selection = selection.for_one_who_has(have);
     }
-    let Some(parcel) = EncodedBundle::of(call.run().checkout().repository(), &selection, Form::Wire)? else {
+    let Some(parcel) = EncodedBundle::of(call.repository(), &selection, Form::Wire)? else {
         let what = "whoever holds `have` holds every check-in of the branch";
         return Err(
             Error::new(Kind::Unchanged, what).with_hint("Nothing is to be sent; go on with the next task.")
@@ -133,7 +121,7 @@ fn branch(call: &Call<'_>, saving: &Saving) -> Result<Branch> {
         Saving::Make(ready) => Ok(ready.branch.clone()),
         Saving::Send(unsent) => match unsent.last() {
             Some(last) => Branch::parse(&call.store().check_in(last)?.branch),
-            None => call.run().branch(),
+            None => call.workspace()?.branch(),
         },
     }
 }

@@ -3,11 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Hints};
+use super::files::{entries, shortened};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
-use super::service::{Call, entries, shortened};
 use super::{facts, publication};
 use crate::checkout::Status;
 use crate::error::{Error, Result};
@@ -26,6 +27,8 @@ static DECLARATION: Declaration = Declaration {
     summary: "Start here. This local checkout's objective, working branch, files changed and not saved, check-ins not \
               pushed, and declared tests with their standing.",
     needs: Capability::Read,
+    acts: Acts::LooksAtCheckout,
+    writes: false,
     hints: Hints::LOOKS,
     fields: &facts::CALLER,
 };
@@ -36,7 +39,7 @@ impl Tool for Context {
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
-        let run = call.run();
+        let run = call.workspace()?;
         let checkout = run.checkout();
         let status = checkout.status()?;
         let parent = call.store().check_in(&checkout.parent()?)?;

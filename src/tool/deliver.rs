@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::answer::Refusal;
+use super::call::Call;
 use super::plan::Permit;
-use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::sync::{SyncOptions, Synced};
@@ -40,7 +40,7 @@ pub(super) fn deliver(
         return Err(not_pushed(error, result, written));
     }
     call.control().progress("pushing to the server");
-    match call.run().send(&options.clone().until(call.control().handle())) {
+    match call.send(&options.clone().until(call.control().handle())) {
         Ok(None) => {
             result["push"] =
                 format!("There is no remote: the {} is in this repository only.", written.noun).into();
@@ -60,17 +60,11 @@ pub(super) fn held_back(result: &mut Value) {
     result["push"] = "It waits for a moderator's approval, and is sent nowhere until then.".into();
 }
 
-/// The page of an artifact on the server, where there is one.
-pub(super) fn link(call: &Call<'_>, artifact: &Hash) -> Result<Option<String>> {
-    let remote = call.run().checkout().repository().remote()?;
-    Ok(remote.map(|remote| format!("{}/info/{artifact}", remote.to_string().trim_end_matches('/'))))
-}
-
 fn pushed(call: &Call<'_>, synced: &Synced, result: &mut Value, written: &Written<'_>) -> Result<()> {
     result["pushed"] = true.into();
     result["push"] = synced.to_string().into();
     if let Some(hash) = &written.artifact {
-        result["link"] = link(call, hash)?.into();
+        result["link"] = call.link(hash)?.into();
     }
     result["receipt"] = Value::Null;
     result["no_receipt"] =

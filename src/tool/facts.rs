@@ -5,49 +5,40 @@ use serde_json::{Value, json};
 
 use super::answer::NextCall;
 use super::binding::{Binding, Situation};
-use super::catalogue::TOOLS;
-use super::declare::{Field, FieldKind};
+use super::call::Call;
+use super::declare::Field;
 use super::input::Input;
-use super::service::Call;
+use crate::checkout::Checkout;
 use crate::error::Result;
+use crate::name::User;
+use crate::work::Run;
 
 /// The fields in which a caller says what it has of its own.
 pub(super) const CALLER: [Field; 2] = [
-    Field {
-        name: "caller",
-        kind: FieldKind::Word(&["clone_available", "setup_feasible", "unknown_or_unavailable"]),
-        required: false,
-        positional: false,
-        doc: "what you know of a clone of your own, apart from this checkout; leave out if you did not look",
-    },
-    Field {
-        name: "caller_reason",
-        kind: FieldKind::Text { bytes_max: 500, empty: false },
-        required: false,
-        positional: false,
-        doc: "why you say so in `caller`",
-    },
+    Field::word("caller", &["clone_available", "setup_feasible", "unknown_or_unavailable"])
+        .doc("what you know of a clone of your own, apart from this checkout; leave out if you did not look"),
+    Field::text("caller_reason", 500).doc("why you say so in `caller`"),
 ];
 
 /// What this connection knows of itself. Rights are those in the repository here; `publication` says what is known of
 /// those on the server.
 pub(super) fn server_facts(call: &Call<'_>, publication: &Value) -> Result<Value> {
-    let checkout = call.run().checkout();
-    let remote = checkout.repository().remote()?;
+    let workspace = call.workspace_if_any();
+    let checkout = workspace.map(Run::checkout);
     Ok(json!({
         "scope": "current_connection",
         "provenance": "endpoint",
-        "execution_location": call.binding().location(),
+        "execution_location": call.binding().location(workspace.is_some()),
         "release": env!("CARGO_PKG_VERSION"),
-        "tools": TOOLS.iter().map(|t| t.declaration().name).collect::<Vec<_>>(),
+        "tools": call.declarations().iter().map(|tool| tool.name).collect::<Vec<_>>(),
         "login": call.user().as_str(),
         "capabilities": call.store().capabilities(call.user())?.to_string(),
         "capabilities_source": "local_repository",
-        "checkout_id": checkout.id()?,
-        "checkout_user": call.owner().as_str(),
-        "branch": call.run().branch()?.to_string(),
-        "base": checkout.parent()?,
-        "remote": remote.map(|r| r.to_string()),
+        "checkout_id": checkout.map(Checkout::id).transpose()?,
+        "checkout_user": call.owner().map(User::as_str),
+        "branch": workspace.map(|w| w.branch().map(|b| b.to_string())).transpose()?,
+        "base": checkout.map(Checkout::parent).transpose()?,
+        "remote": call.server()?.map(ToString::to_string),
         "publication": publication,
     }))
 }
@@ -66,7 +57,7 @@ pub(super) fn caller_report(input: &Input) -> Value {
 
 /// What the most used tools do in the situation that the caller reported.
 pub(super) fn guidance(call: &Call<'_>, input: &Input) -> Value {
-    call.binding().guidance(situation(input))
+    call.binding().guidance(call.declarations(), situation(input))
 }
 
 /// The next call in the situation that the caller reported: the work is in this checkout, whatever the caller has

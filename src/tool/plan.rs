@@ -1,8 +1,8 @@
 //! What a tool would do, apart from doing it: a dry run makes the same plan and has nothing to perform it with.
 
 use std::cell::RefCell;
-use std::sync::MutexGuard;
 
+use parking_lot::MutexGuard;
 use serde_json::Value;
 
 use super::answer::{Operation, Refusal};
@@ -35,7 +35,7 @@ impl<'a> Plan<'a> {
     }
 
     /// What would be done, and what is known of it.
-    pub(super) fn told(self) -> (Vec<Operation>, Value) {
+    pub(super) fn preview(self) -> (Vec<Operation>, Value) {
         (self.log, self.known)
     }
 

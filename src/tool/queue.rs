@@ -3,16 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
+use super::call::Call;
 use super::changes;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
-use super::service::Call;
 use crate::error::Result;
 use crate::name::Hash;
 use crate::record::{Audits, Forum};
-use crate::sync::Remote;
 use crate::testing::DECLARED_FILE;
 use crate::text;
 
@@ -35,14 +34,10 @@ static DECLARATION: Declaration = Declaration {
     summary: "What waits on you: others' check-ins without your verdict, newest first, at most 10 (judge one with \
               ocx_audit), and posts in your threads since your last (answer with ocx_post).",
     needs: Capability::Read,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints::LOOKS,
-    fields: &[Field {
-        name: "from",
-        kind: FieldKind::Number { min: 1, max: 1_000_000_000, default: 1 },
-        required: false,
-        positional: false,
-        doc: "the number of the first check-in of the list to give",
-    }],
+    fields: &[Field::place("from").doc("the number of the first check-in of the list to give")],
 };
 
 impl Tool for Queue {
@@ -52,10 +47,9 @@ impl Tool for Queue {
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let from = input.place("from");
-        let waiting = Audits::of(call.run().checkout().repository()).waiting(call.user())?;
-        let remote = call.run().checkout().repository().remote()?;
+        let waiting = Audits::of(call.repository()).waiting(call.user())?;
         let rest = waiting.iter().skip(from - 1).take(ENTRIES_MAX);
-        let shown = within(rest.map(|hash| check_in(call, hash, remote.as_ref())), CHECK_INS_BYTES_MAX)?;
+        let shown = within(rest.map(|hash| check_in(call, hash)), CHECK_INS_BYTES_MAX)?;
         let mut list = Map::new();
         list.insert("shown".into(), shown.len().into());
         list.insert("of".into(), waiting.len().into());
@@ -82,7 +76,7 @@ fn within(entries: impl Iterator<Item = Result<Value>>, bytes_max: usize) -> Res
     Ok(shown)
 }
 
-fn check_in(call: &Call<'_>, hash: &Hash, remote: Option<&Remote>) -> Result<Value> {
+fn check_in(call: &Call<'_>, hash: &Hash) -> Result<Value> {
     let info = call.store().check_in(hash)?;
     let (files, of, tests_changed) = changes::counts(call.store(), hash, FILES_MAX, DECLARED_FILE)?;
     let mut told = json!({
@@ -95,8 +89,8 @@ fn check_in(call: &Call<'_>, hash: &Hash, remote: Option<&Remote>) -> Result<Val
         "files_of": of,
         "tests_changed": tests_changed,
     });
-    if let Some(remote) = remote {
-        told["link"] = format!("{}/info/{hash}", remote.to_string().trim_end_matches('/')).into();
+    if let Some(link) = call.link(hash)? {
+        told["link"] = link.into();
     }
     Ok(told)
 }
@@ -108,7 +102,7 @@ fn posts(call: &Call<'_>) -> Result<Value> {
         return Ok(json!({"shown": 0, "blocker": why}));
     }
     let moderates = call.may("5")?;
-    let mut news = Forum::of(call.run().checkout().repository()).since_own(call.user())?;
+    let mut news = Forum::of(call.repository()).since_own(call.user())?;
     news.retain(|post| !post.deleted && (!post.pending || moderates));
     let told = news.iter().take(ENTRIES_MAX).map(|post| {
         let shown = text::cut(&post.text, 500);

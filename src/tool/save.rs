@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::{Acts, Tool};
+use super::call::Call;
 use super::commit;
-use super::declare::{Capability, Declaration, Hints};
+use super::declare::{Acts, Capability, Declaration, Hints};
 use super::deliver::{Written, deliver};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
-use super::service::Call;
 use crate::name::Hash;
 use crate::sync::SyncOptions;
 use crate::work::{Comment, Saving, Way};
@@ -23,6 +23,8 @@ static DECLARATION: Declaration = Declaration {
     summary: "Commit every change of this local checkout on its working branch, after its tests passed, then push it. \
               After a failed push, save again: with nothing changed it sends what is unsent.",
     needs: Capability::CheckIn,
+    acts: Acts::OnCheckout,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
     fields: &commit::PARTS,
 };
@@ -30,14 +32,6 @@ static DECLARATION: Declaration = Declaration {
 impl Tool for Save {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
-    }
-
-    fn acts(&self) -> Acts {
-        Acts::OnCheckout
-    }
-
-    fn writes(&self) -> bool {
-        true
     }
 
     fn repair(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
@@ -48,7 +42,7 @@ impl Tool for Save {
         let comment = commit::comment(input)?;
         let again = input.again();
         let saving = commit::prepare(call, Way::Push)?;
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.has_remote()?;
         let mut log = vec![Operation::reads("read_status")];
         if let Saving::Make(ready) = &saving {
             log.extend((remote && ready.continues()).then(|| Operation::changes("pull")));

@@ -4,13 +4,13 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Hints};
 use super::facts;
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
 use super::publication::{self, Asking};
-use super::service::Call;
 
 /// The tool.
 pub struct Status;
@@ -21,6 +21,8 @@ static DECLARATION: Declaration = Declaration {
     summary: "Who and where you are: your login and its capabilities, the repository, the host, the tools of this \
               connection, and whether the server takes pushes. For the work itself call ocx_context.",
     needs: Capability::Anyone,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints { open_world: true, ..Hints::LOOKS },
     fields: &facts::CALLER,
 };
@@ -49,7 +51,11 @@ impl Tool for Status {
         result.insert("caller_report".into(), facts::caller_report(input));
         result.insert("guidance".into(), facts::guidance(call, input));
         if call.may(Capability::Read.letters())? {
-            let next = facts::next_call(call, input, Some(NextCall::new("ocx_context", facts::said(input))));
+            let begin = match call.workspace_if_any() {
+                Some(_) => NextCall::new("ocx_context", facts::said(input)),
+                None => NextCall::new("ocx_queue", json!({})),
+            };
+            let next = facts::next_call(call, input, Some(begin));
             result.insert("next_call".into(), next.map_or(Value::Null, |n| n.to_json()));
         } else {
             result.insert("next_call".into(), Value::Null);

@@ -4,16 +4,16 @@
 use serde_json::{Value, json};
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
-use super::deliver::{Written, deliver, link};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
+use super::deliver::{Written, deliver};
 use super::encoded::{self, decoded};
 use super::encoded_bundle::{EncodedBundle, Form, GIVEN_TEXT_MAX};
 use super::incoming_bundle::{HAVE, IncomingBundle, is_here};
 use super::input::Input;
+use super::interface::Tool;
 use super::page::counted;
 use super::plan::{Permit, Plan};
-use super::service::Call;
 use crate::bundle::Bundle;
 use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
@@ -29,48 +29,22 @@ static DECLARATION: Declaration = Declaration {
     summary: "Import a bundle of another clone's branch here, all of it or nothing, and push it through this clone's \
               remote; `have` asks for newer check-ins in return. Does not route to a remote MCP.",
     needs: Capability::CheckIn,
+    acts: Acts::OnRecords,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
     fields: &[
-        Field {
-            name: "branch",
-            kind: FieldKind::Text { bytes_max: 120, empty: false },
-            required: true,
-            positional: true,
-            doc: "the branch of the bundled check-ins, never trunk",
-        },
-        Field {
-            name: "bundle",
-            kind: FieldKind::Text { bytes_max: GIVEN_TEXT_MAX, empty: false },
-            required: false,
-            positional: false,
-            doc: "the bundle of at most 9437184 bytes as standard base64 with padding and no line breaks; leave out only \
-                  where `have` is given",
-        },
-        Field {
-            name: "have",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: false,
-            positional: false,
-            doc: "the full hash of a check-in that you hold: its descendants come back as a bundle",
-        },
-        Field {
-            name: "form",
-            kind: FieldKind::Word(Form::WORDS),
-            required: false,
-            positional: false,
-            doc: "how that bundle is written: `fossil` for plain Fossil, `wire` is smaller and only OCX reads it; by \
-                  default as the bundle that you give, or else `wire`",
-        },
+        Field::text("branch", 120).required().positional().doc("the branch of the bundled check-ins, never trunk"),
+        Field::text("bundle", GIVEN_TEXT_MAX).doc("the bundle of at most 9437184 bytes as standard base64 with padding and no line breaks; leave out only \
+                  where `have` is given"),
+        Field::hash("have").doc("the full hash of a check-in that you hold: its descendants come back as a bundle"),
+        Field::word("form", Form::WORDS).doc("how that bundle is written: `fossil` for plain Fossil, `wire` is smaller and only OCX reads it; by \
+                  default as the bundle that you give, or else `wire`"),
     ],
 };
 
 impl Tool for Sync {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
-    }
-
-    fn writes(&self) -> bool {
-        true
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
@@ -88,7 +62,7 @@ impl Tool for Sync {
         })?;
         let back = have.map(|have| (have, form(input, Some(&bytes))));
         let bundle = Bundle::from_bytes(&bytes)?;
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.has_remote()?;
         let first = IncomingBundle::of(call, &bundle, &branch, have);
         let pulls = remote && first.as_ref().map_or_else(may_be_news, |given| given.continues);
         let (known, imports) = match &first {
@@ -136,8 +110,8 @@ fn caught_up(
     have: Option<Hash>,
 ) -> Result<IncomingBundle> {
     call.control().progress("fetching from the server");
-    let Some(remote) = call.run().remote()? else { return first };
-    match call.run().checkout().repository().pull(&remote) {
+    let Some(remote) = call.remote()? else { return first };
+    match call.repository().pull(remote) {
         Ok(Outcome::Received { .. }) => {
             permit.did("pull");
             IncomingBundle::of(call, bundle, branch, have)
@@ -154,7 +128,7 @@ fn perform(
     again: &Value,
 ) -> Result<Value, Refusal> {
     call.control().progress("importing the bundle");
-    let imported = call.run().checkout().repository().import_bundle(&given.bundle, &given.import)?;
+    let imported = call.repository().import_bundle(&given.bundle, &given.import)?;
     if imported.artifacts > 0 {
         permit.did("import_bundle");
     }
@@ -208,7 +182,7 @@ fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Refusal> {
 fn after(call: &Call<'_>, have: Hash, form: Form) -> Result<Value, Refusal> {
     let selection = Selection::descendants(have).for_one_who_has(have);
     let mut told = json!({"have": have});
-    let Some(parcel) = EncodedBundle::of(call.run().checkout().repository(), &selection, form)? else {
+    let Some(parcel) = EncodedBundle::of(call.repository(), &selection, form)? else {
         told["check_ins"] = json!([]);
         told["of"] = 0.into();
         told["bundle"] = Value::Null;
@@ -231,7 +205,7 @@ fn acknowledge(call: &Call<'_>, result: &mut Value) -> Result<()> {
     for entry in landed {
         let Some(hash) = entry["checkin"].as_str().map(Hash::parse).transpose()? else { continue };
         if pushed {
-            entry["link"] = link(call, &hash)?.into();
+            entry["link"] = call.link(&hash)?.into();
             entry["receipt"] = Value::Null;
         } else {
             let receipt = call.store().receipt(&hash)?;

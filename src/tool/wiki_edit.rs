@@ -4,14 +4,14 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::deliver::{Written, deliver, held_back};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
 use super::replacement;
-use super::service::Call;
-use super::wiki_read::{PAGE, VERSION, as_text, not_there};
+use super::wiki_read::{PAGE, as_text, not_there};
 use crate::error::{Error, Kind, Result};
 use crate::format::Markup;
 use crate::name::{Hash, PageName};
@@ -28,30 +28,15 @@ static DECLARATION: Declaration = Declaration {
     summary: "Replace `old`, which must stand on the page exactly once, by `new`, and push. Copy `old` from \
               ocx_wiki_read. Empty `old`: add `new` at the end, making the page (Markdown) if there is none.",
     needs: Capability::WikiEdit,
+    acts: Acts::OnRecords,
+    writes: true,
     hints: Hints { read_only: false, destructive: true, idempotent: false, open_world: true },
     fields: &[
-        Field { name: "page", kind: PAGE, required: true, positional: true, doc: "the page's name" },
-        Field {
-            name: "old",
-            kind: replacement::TEXT,
-            required: true,
-            positional: false,
-            doc: replacement::OLD,
-        },
-        Field {
-            name: "new",
-            kind: replacement::TEXT,
-            required: true,
-            positional: false,
-            doc: replacement::NEW,
-        },
-        Field {
-            name: "version",
-            kind: VERSION,
-            required: false,
-            positional: false,
-            doc: "ocx_wiki_read's `version`: refuses the edit if the page has moved on since",
-        },
+        PAGE.required().doc("the page's name"),
+        replacement::OLD,
+        replacement::NEW,
+        Field::hash("version")
+            .doc("ocx_wiki_read's `version`: refuses the edit if the page has moved on since"),
     ],
 };
 
@@ -60,15 +45,11 @@ impl Tool for WikiEdit {
         &DECLARATION
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let (old, new) = (input.required("old")?, input.required("new")?);
         let page = PageName::parse(input.required("page")?)?;
         let seen = input.text("version").map(Hash::parse).transpose()?;
-        let wiki = Wiki::of(call.run().checkout().repository());
+        let wiki = Wiki::of(call.repository());
         let before = match wiki.read(&page, None) {
             Ok(before) => Some(before),
             Err(e) if e.kind() == Kind::NotFound && old.is_empty() => None,
@@ -78,7 +59,7 @@ impl Tool for WikiEdit {
             Some(_) => call.require("k", "an edit of a wiki page")?,
             None => call.require("f", "a new wiki page")?,
         }
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.has_remote()?;
         let push = remote.then(|| Operation::changes("push"));
         let again = input.again();
         if let Some(made) = &before
