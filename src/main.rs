@@ -30,8 +30,8 @@ fn main() -> ExitCode {
     share_proxy();
     let code = match run(args) {
         Ended::Exit(code) => ExitCode::from(code),
-        Ended::Other(Other::Mcp { folder, binding, listen: how }) => {
-            let session = Service::at(folder).with_password(password().as_deref()).bound(binding);
+        Ended::Other(Other::Mcp { target, binding, listen: how }) => {
+            let session = target.service().with_password(password().as_deref()).bound(binding);
             finish(match how {
                 Some(how) => listen(session, &how),
                 None => serve(session),

@@ -194,15 +194,14 @@ impl Checkout {
     pub fn user(&self) -> Result<User> {
         let own = self.state(|db| var(db, "default-user"))?;
         let store = self.repository.store();
-        let name = match own {
-            Some(name) => Some(name),
-            None => store.setting("default-user")?.or(store.first_user()?),
+        let user = match own {
+            Some(name) => Some(User::parse(&name)?),
+            None => store.default_user()?,
         };
-        let name = name.ok_or_else(|| {
+        user.ok_or_else(|| {
             Error::new(Kind::NotFound, "nobody is named as the user of this checkout")
                 .with_hint("Run `ocx fossil user default NAME` in it.")
-        })?;
-        User::parse(&name)
+        })
     }
 
     /// The check-in that the files are compared with.

@@ -5,13 +5,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::deliver::{Delivery, Written, deliver};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::record::{Audits, Verdict};
@@ -26,29 +26,16 @@ static DECLARATION: Declaration = Declaration {
     summary: "Give your verdict on a check-in that you had no part in: the tag `audited`, kept for each login, then the \
               push. Read its changes first with ocx_read's `checkin`.",
     needs: Capability::CheckIn,
+    acts: Acts::OnRecords,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
     fields: &[
-        Field {
-            name: "checkin",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: true,
-            positional: true,
-            doc: "the full hash of the check-in, all 40 or 64 hex digits",
-        },
-        Field {
-            name: "verdict",
-            kind: FieldKind::Word(&["pass", "fail"]),
-            required: true,
-            positional: false,
-            doc: "whether it does what it says, and well",
-        },
-        Field {
-            name: "note",
-            kind: FieldKind::Text { bytes_max: 1_000, empty: false },
-            required: true,
-            positional: false,
-            doc: "why, in one line",
-        },
+        Field::hash("checkin")
+            .required()
+            .positional()
+            .doc("the full hash of the check-in, all 40 or 64 hex digits"),
+        Field::word("verdict", &["pass", "fail"]).required().doc("whether it does what it says, and well"),
+        Field::text("note", 1_000).required().doc("why, in one line"),
     ],
     result: schema_of::<AuditResult>,
 };
@@ -75,16 +62,12 @@ impl Tool for Audit {
         &DECLARATION
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let check_in = full(call, input)?;
         let verdict =
             Verdict { pass: input.required("verdict")? == "pass", note: one_line(input.required("note")?)? };
-        let audits = Audits::of(call.run().checkout().repository());
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let audits = Audits::of(call.repository());
+        let remote = call.has_remote()?;
         let made = match audits.check(&check_in, &verdict, call.user()) {
             Ok(()) => None,
             Err(e) if e.kind() == Kind::Unchanged && remote => {
@@ -96,7 +79,7 @@ impl Tool for Audit {
             }
             Err(e) => return Err(e.into()),
         };
-        let known = AuditResult {
+        let preview = AuditResult {
             checkin: check_in,
             verdict: input.required("verdict")?.to_owned(),
             note: verdict.note.clone(),
@@ -108,7 +91,7 @@ impl Tool for Audit {
         let mut log = vec![Operation::reads("read_check_in")];
         log.extend(made.is_none().then(|| Operation::changes("add_tag")));
         log.extend(remote.then(|| Operation::changes("push")));
-        Ok(Plan::change(log, known.clone(), move |permit| {
+        Ok(Plan::change(log, preview.clone(), move |permit| {
             let artifact = if let Some(artifact) = made {
                 artifact
             } else {
@@ -116,7 +99,7 @@ impl Tool for Audit {
                 permit.did("add_tag");
                 artifact
             };
-            send(call, permit, AuditResult { artifact: Some(artifact), ..known }, &input.again())
+            send(call, permit, AuditResult { artifact: Some(artifact), ..preview }, &input.again())
         }))
     }
 }

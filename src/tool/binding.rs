@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::catalogue::{self, Tool};
-use super::declare::Declaration;
+use super::declare::{Declaration, Declarations};
 
 /// Where the calls of a service act, seen from who makes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -95,16 +94,18 @@ impl Binding {
     }
 
     /// What the tools of this connection that matter most do in a situation.
-    pub(super) fn guidance(self, situation: Situation) -> Guidance {
-        let tools = GUIDED.iter().filter_map(|name| catalogue::find(name)).map(Tool::declaration);
+    pub(super) fn guidance(self, tools: &Declarations, situation: Situation) -> Guidance {
+        let tools = GUIDED.iter().filter_map(|name| tools.find(name));
         Guidance(tools.map(|tool| (tool.name, self.summary_in(tool, situation))).collect())
     }
 
     /// Where the work is done, in one word.
-    pub(super) fn location(self) -> &'static str {
+    pub(super) fn location(self, has_checkout: bool) -> &'static str {
         match self {
-            Self::Local => "local_checkout",
-            Self::Remote => "remote_run",
+            Self::Local if has_checkout => "local_checkout",
+            Self::Remote if has_checkout => "remote_run",
+            Self::Local => "local_repository",
+            Self::Remote => "remote_repository",
         }
     }
 

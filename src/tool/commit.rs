@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::Refusal;
+use super::call::Call;
 use super::changes::ChangedFile;
 use super::context::changed;
-use super::declare::{Field, FieldKind};
+use super::declare::Field;
 use super::input::Input;
 use super::plan::Permit;
 use super::result::ToolResult;
-use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::work::{Comment, Ready, Saving, Untested, Way, settings_changed};
@@ -21,7 +21,7 @@ use crate::work::{Comment, Ready, Saving, Untested, Way, settings_changed};
 const NAMES_MAX: usize = 40;
 
 /// The most bytes of a part, before its line breaks are read as spaces; the rule for the line is the comment's.
-const PART: FieldKind = FieldKind::Text { bytes_max: 4_000, empty: false };
+const PART_BYTES_MAX: usize = 4_000;
 
 /// What would be committed, or what is to be sent.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -99,7 +99,7 @@ pub(super) const PARTS: [Field; 4] = [
 ];
 
 const fn part(name: &'static str, doc: &'static str) -> Field {
-    Field { name, kind: PART, required: true, positional: false, doc }
+    Field::text(name, PART_BYTES_MAX).required().doc(doc)
 }
 
 /// The comment of these four lines.
@@ -131,7 +131,7 @@ pub(super) fn repair(mut fields: Map<String, Value>) -> Value {
 /// # Errors
 /// Whatever forbids the check-in, with the call that brings it nearer.
 pub(super) fn prepare(call: &Call<'_>, way: Way) -> Result<Saving, Refusal> {
-    call.run().saving(call.user(), way, call.control().handle()).map_err(explained)
+    call.workspace()?.saving(call.user(), way, call.control().handle()).map_err(explained)
 }
 
 /// What is known of it before anything is done.
@@ -164,10 +164,10 @@ pub(super) fn perform(
         }
     };
     call.control().progress("making the check-in");
-    if call.run().catch_up(ready, call.control().handle()) {
+    if call.workspace()?.catch_up(ready, call.control().handle()) {
         permit.did("pull");
     }
-    let hash = call.run().make(ready, comment, call.control().handle())?;
+    let hash = call.workspace()?.make(ready, comment, call.control().handle())?;
     permit.did("check_in");
     Ok(Committed { checkin: Some(hash), taken: Some(taken(ready)) })
 }

@@ -6,14 +6,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::{Acts, Tool};
+use super::call::Call;
 use super::commit::{self, CommitPreview, Committed, PARTS, Taken};
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::encoded_bundle::{BundleSummary, EncodedBundle, Form};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
 use super::result::{ToolResult, schema_of_either};
-use super::service::Call;
 use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash};
@@ -28,19 +28,15 @@ static DECLARATION: Declaration = Declaration {
     summary: "Commit every change of this checkout as ocx_save does, push nothing, and get the branch as a bundle with \
               the ocx_sync call that publishes it on your remote OCX connection.",
     needs: Capability::CheckIn,
+    acts: Acts::OnCallersFiles,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: false },
     fields: &[
         PARTS[0],
         PARTS[1],
         PARTS[2],
         PARTS[3],
-        Field {
-            name: "have",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: false,
-            positional: false,
-            doc: "the full hash of a check-in that the remote holds too: the bundle then leaves out what is before it",
-        },
+        Field::hash("have").doc("the full hash of a check-in that the remote holds too: the bundle then leaves out what is before it"),
     ],
     result: schema_of_either::<CommitPreview, CommitAndSyncResult>,
 };
@@ -94,14 +90,6 @@ impl Tool for CommitAndSync {
         &DECLARATION
     }
 
-    fn acts(&self) -> Acts {
-        Acts::OnCallersFiles
-    }
-
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn repair(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
         NextCall::new(DECLARATION.name, commit::repair(fields))
     }
@@ -112,7 +100,7 @@ impl Tool for CommitAndSync {
         let saving = commit::prepare(call, Way::Bundle)?;
         let mut log = vec![Operation::reads("read_status")];
         if let Saving::Make(ready) = &saving {
-            let pulls = ready.continues() && call.run().checkout().repository().remote()?.is_some();
+            let pulls = ready.continues() && call.has_remote()?;
             log.extend(pulls.then(|| Operation::changes("pull")));
             log.push(Operation::changes("check_in"));
         }
@@ -167,8 +155,7 @@ fn bundle(call: &Call<'_>, branch: Branch, have: Option<Hash>) -> Result<Bundled
     if let Some(have) = have {
         selection = selection.for_one_who_has(have);
     }
-    let repository = call.run().checkout().repository();
-    let Some(encoded) = EncodedBundle::of(repository, &selection, Form::Wire)? else {
+    let Some(encoded) = EncodedBundle::of(call.repository(), &selection, Form::Wire)? else {
         let what = "whoever holds `have` holds every check-in of the branch";
         return Err(
             Error::new(Kind::Unchanged, what).with_hint("Nothing is to be sent; go on with the next task.")
@@ -197,7 +184,7 @@ fn branch(call: &Call<'_>, saving: &Saving) -> Result<Branch> {
         Saving::Make(ready) => Ok(ready.branch.clone()),
         Saving::Send(unsent) => match unsent.last() {
             Some(last) => Branch::parse(&call.store().check_in(last)?.branch),
-            None => call.run().branch(),
+            None => call.workspace()?.branch(),
         },
     }
 }

@@ -8,17 +8,19 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::Tool;
+use super::call::Call;
 use super::commit::PARTS;
-use super::declare::{Capability, Declaration, Field, Hints};
+use super::declare::{Acts, Capability, Declaration, Hints};
 use super::facts::{self, CALLER, CallerReport};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use crate::error::{Kind, Result};
 use crate::name::{Branch, Hash};
+use crate::repo::Store;
 use crate::sync::{Limits, Remote};
+use crate::testing::{DECLARED_FILE, Declared};
 use crate::work::{Comment, working_branch};
 
 /// What asking whether the URL can be read may cost.
@@ -29,6 +31,17 @@ const ASKING: Limits = Limits {
     reply_bytes: 64 << 20,
 };
 
+/// What to do without a clone.
+const IN_CHECKOUT: &str = "Without a clone or a shell of your own, work in the checkout of this connection: ocx_context, \
+                           ocx_read, ocx_edit, ocx_test, ocx_save.";
+
+/// The same where this connection has no checkout.
+const NO_CHECKOUT: &str = "Without a clone or a shell of your own, no file can be changed: this connection has a \
+                           repository and no checkout.";
+
+/// The largest `ocx-tests.json` that is read from a check-in, in bytes.
+const DECLARED_BYTES_MAX: usize = 1 << 20;
+
 /// What is not claimed.
 const TESTS: &str = "ocx_sync judges the branch, the users and the comments; it does not run the tests again, nor \
                      certify that they passed. What they print in your shell is your evidence: keep it.";
@@ -36,10 +49,6 @@ const TESTS: &str = "ocx_sync judges the branch, the users and the comments; it 
 /// How the steps are run.
 const HOW: &str = "Run the steps in order in one shell of your own computer: each goes on in the folder where the one \
                    before ended. Nothing here runs them.";
-
-/// What to do without the steps.
-const REMOTE_ROUTE: &str = "Without a clone or a shell of your own, work in the checkout of this connection: ocx_context, \
-                            ocx_read, ocx_edit, ocx_test, ocx_save.";
 
 /// The tool.
 pub struct Guide;
@@ -50,12 +59,14 @@ static DECLARATION: Declaration = Declaration {
     summary: "Get the shell steps, with plain Fossil and real values, that commit in a clone of your own and bundle the \
               branch for ocx_sync. Only reads; without a clone or a shell, edit with ocx_edit instead.",
     needs: Capability::Read,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: true },
     fields: &[
-        optional(PARTS[0]),
-        optional(PARTS[1]),
-        optional(PARTS[2]),
-        optional(PARTS[3]),
+        PARTS[0].optional(),
+        PARTS[1].optional(),
+        PARTS[2].optional(),
+        PARTS[3].optional(),
         CALLER[0],
         CALLER[1],
     ],
@@ -112,10 +123,6 @@ struct SyncInput {
 
 impl ToolResult for GuideResult {}
 
-const fn optional(field: Field) -> Field {
-    Field { required: false, ..field }
-}
-
 impl Tool for Guide {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -140,8 +147,10 @@ impl Tool for Guide {
             Vec::new()
         };
         let branch = values.branch.to_string();
+        let has_checkout = call.workspace_if_any().is_some();
         let (next_call, then) = if steps.is_empty() {
-            (Some(NextCall::new("ocx_context", json!({}))), None)
+            let begin = if has_checkout { "ocx_context" } else { "ocx_status" };
+            (Some(NextCall::new(begin, json!({}))), None)
         } else {
             let then = Then {
                 connection: "current",
@@ -164,7 +173,7 @@ impl Tool for Guide {
             caller_report: facts::caller_report(input),
             next_call,
             then,
-            remote_route: REMOTE_ROUTE,
+            remote_route: if has_checkout { IN_CHECKOUT } else { NO_CHECKOUT },
         };
         Ok(Plan::looked(vec![Operation::reads("read_status"), Operation::reads("ask_server")], result))
     }
@@ -183,21 +192,39 @@ struct Values {
 
 impl Values {
     fn of(call: &Call<'_>) -> Result<Self> {
-        let run = call.run();
-        let checkout = run.checkout();
-        let base = call.store().check_in(&checkout.parent()?)?;
+        let (store, project) = (call.store(), call.store().project_code()?);
+        let (base, id, tests) = match call.workspace_if_any() {
+            Some(workspace) => {
+                let checkout = workspace.checkout();
+                (checkout.parent()?, checkout.id()?, workspace.declared())
+            }
+            // The branch is the caller's own again in each call.
+            None => {
+                let base = store.resolve("trunk")?;
+                (base, format!("{project} {}", call.user()), declared(store, &base))
+            }
+        };
+        let base = store.check_in(&base)?;
         // The caller's own, whoever's the checkout is.
-        let branch = working_branch(call.store(), &base, call.user(), &checkout.id()?)?;
+        let branch = working_branch(store, &base, call.user(), &id)?;
         // Broken ones are for ocx_test to tell.
-        let tests = run.declared().map(|d| d.tests().iter().map(|t| t.command.clone()).collect());
+        let tests = tests.map(|d| d.tests().iter().map(|t| t.command.clone()).collect());
         Ok(Self {
-            project: call.store().project_code()?,
+            project,
             base: base.hash,
             continues: base.branch == branch.as_str(),
             branch,
             login: call.user().to_string(),
             tests: tests.unwrap_or_default(),
         })
+    }
+}
+
+/// The tests that a check-in declares.
+fn declared(store: &Store, check_in: &Hash) -> Result<Declared> {
+    match store.files(check_in)?.get(DECLARED_FILE) {
+        Some(file) => Declared::parse(&store.content_within(&file.hash, DECLARED_BYTES_MAX)?),
+        None => Ok(Declared::default()),
     }
 }
 
@@ -211,7 +238,7 @@ struct Source {
 impl Source {
     /// The remote without its login, and whether the base is to be had there without one.
     fn of(call: &Call<'_>, base: &Hash) -> Result<Self> {
-        let repository = call.run().checkout().repository();
+        let repository = call.repository();
         let Some(remote) = repository.remote()? else {
             let blocker = "this repository has no remote, so there is no URL to clone from".to_owned();
             return Ok(Self { url: None, verified: false, blocker: Some(blocker) });

@@ -6,15 +6,16 @@ use serde_json::json;
 
 use super::answer::{NextCall, Operation, Refusal};
 use super::binding::Guidance;
-use super::catalogue::Tool;
+use super::call::Call;
 use super::changes::ChangedFile;
-use super::declare::{Capability, Declaration, Hints};
+use super::declare::{Acts, Capability, Declaration, Hints};
 use super::facts::{self, CallerReport, ServerFacts};
+use super::files::{entries, shortened};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
 use super::publication;
 use super::result::{ToolResult, schema_of};
-use super::service::{Call, entries, shortened};
 use crate::checkout::Status;
 use crate::error::{Error, Result};
 use crate::name::Hash;
@@ -33,6 +34,8 @@ static DECLARATION: Declaration = Declaration {
     summary: "Start here. This local checkout's objective, working branch, files changed and not saved, check-ins not \
               pushed, and declared tests with their standing.",
     needs: Capability::Read,
+    acts: Acts::LooksAtCheckout,
+    writes: false,
     hints: Hints::LOOKS,
     fields: &facts::CALLER,
     result: schema_of::<ContextResult>,
@@ -107,7 +110,7 @@ impl Tool for Context {
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
-        let run = call.run();
+        let run = call.workspace()?;
         let checkout = run.checkout();
         let status = checkout.status()?;
         let parent = call.store().check_in(&checkout.parent()?)?;

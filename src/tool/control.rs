@@ -1,7 +1,8 @@
 //! A call while it runs: its end can be asked for, and its last line of progress can be read.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::cancel::Cancel;
 
@@ -54,13 +55,13 @@ impl CallControl {
 
     /// Says how far the call is.
     pub fn progress(&self, line: impl Into<String>) {
-        *self.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.into());
+        *self.line.lock() = Some(line.into());
     }
 
     /// The last line of progress since it was last asked for.
     #[must_use]
     pub fn last_line(&self) -> Option<String> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.line.lock().take()
     }
 }
 

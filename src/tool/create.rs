@@ -5,12 +5,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::Refusal;
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, FieldKind, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
 use crate::name::{Amount, Span};
@@ -35,6 +35,8 @@ static DECLARATION: Declaration = Declaration {
     summary: "Create an agent: makes its login, writes its record as a new forum thread and starts it, on a server that \
               runs agents. The result is the record's hash, which ocx_stop takes.",
     needs: Capability::Admin,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints { read_only: false, destructive: false, idempotent: false, open_world: true },
     fields: &FIELDS,
     result: schema_of::<CreateResult>,
@@ -71,56 +73,22 @@ struct Limits {
 impl ToolResult for CreateResult {}
 
 static FIELDS: [Field; 9] = [
-    Field {
-        name: "instructions",
-        kind: FieldKind::Text { bytes_max: 32 << 10, empty: false },
-        required: true,
-        positional: true,
-        doc: "what the agent is to do",
-    },
-    optional("runner", FieldKind::Word(&RUNNERS), "what runs it; claude unless given"),
-    optional(
-        "wake",
-        FieldKind::Wake { count_max: LIST_MAX },
-        "what wakes it: a post in its thread, or a check-in that arrives on a branch (as a flag: post or check-in:BRANCH)",
-    ),
-    optional(
-        "hears",
-        FieldKind::Logins { count_max: LIST_MAX },
-        "the logins whose posts wake it; any with admin or setup unless given",
-    ),
-    optional(
-        "network",
-        FieldKind::Switch,
-        "false (as a flag: --no-network): it gets no network but this server",
-    ),
-    optional(
-        "wall",
-        FieldKind::Span { min: Span::minutes(1), max: SPAN_MAX, default: WALL },
-        "the time it may run",
-    ),
-    optional(
-        "cpu",
-        FieldKind::Span { min: Span::minutes(1), max: SPAN_MAX, default: CPU },
-        "the processor time it may use",
-    ),
-    optional(
-        "memory",
-        FieldKind::Amount { min: Amount::mebibytes(64), max: Amount::mebibytes(1 << 20), default: MEMORY },
-        "the memory it may use",
-    ),
-    optional(
-        "processes",
-        FieldKind::Number { min: 1, max: 4_096, default: PROCESSES },
-        "how many processes it may have at once",
-    ),
+    Field::text("instructions", 32 << 10).required().positional().doc("what the agent is to do"),
+    Field::word("runner", &RUNNERS).doc("what runs it; claude unless given"),
+    Field::new("wake", FieldKind::Wake { count_max: LIST_MAX }).doc("what wakes it: a post in its thread, or a check-in that arrives on a branch (as a flag: post or check-in:BRANCH)"),
+    Field::new("hears", FieldKind::Logins { count_max: LIST_MAX }).doc("the logins whose posts wake it; any with admin or setup unless given"),
+    Field::new("network", FieldKind::Switch).doc("false (as a flag: --no-network): it gets no network but this server"),
+    Field::new("wall", span(WALL)).doc("the time it may run"),
+    Field::new("cpu", span(CPU)).doc("the processor time it may use"),
+    Field::new("memory", FieldKind::Amount { min: Amount::mebibytes(64), max: Amount::mebibytes(1 << 20), default: MEMORY }).doc("the memory it may use"),
+    Field::number("processes", 1, 4_096, PROCESSES).doc("how many processes it may have at once"),
 ];
 
-const RUNNERS: [&str; 2] = ["claude", "codex"];
-
-const fn optional(name: &'static str, kind: FieldKind, doc: &'static str) -> Field {
-    Field { name, kind, required: false, positional: false, doc }
+const fn span(default: Span) -> FieldKind {
+    FieldKind::Span { min: Span::minutes(1), max: SPAN_MAX, default }
 }
+
+const RUNNERS: [&str; 2] = ["claude", "codex"];
 
 impl Tool for Create {
     fn declaration(&self) -> &'static Declaration {

@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::Refusal;
+use super::call::Call;
 use super::plan::Permit;
 use super::result::ToolResult;
-use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::sync::{SyncOptions, Synced};
@@ -77,12 +77,11 @@ impl Delivery {
     }
 
     fn pushed(call: &Call<'_>, synced: &Synced, written: &Written<'_>) -> Result<Self> {
-        let page = |hash| link(call, hash);
         let no_receipt =
             format!("The server's sync says that it holds the {}, not which user it recorded.", written.noun);
         let details = DeliveryDetails {
             push: Some(Push::Words(synced.to_string())),
-            link: written.artifact.as_ref().map(page).transpose()?.flatten(),
+            link: written.artifact.as_ref().map(|hash| call.link(hash)).transpose()?.flatten(),
             receipt: Some(()),
             no_receipt: Some(no_receipt),
         };
@@ -104,7 +103,7 @@ pub(super) fn deliver<R: ToolResult>(
         return Err(not_pushed(error, written).reached(reached));
     }
     call.control().progress("pushing to the server");
-    match call.run().send(&options.clone().until(call.control().handle())) {
+    match call.send(&options.clone().until(call.control().handle())) {
         Ok(None) => {
             let words = format!("There is no remote: the {} is in this repository only.", written.noun);
             Ok(result(Delivery::kept(words)))
@@ -118,12 +117,6 @@ pub(super) fn deliver<R: ToolResult>(
             Err(not_pushed(e, written).reached(reached))
         }
     }
-}
-
-/// The page of an artifact on the server, where there is one.
-pub(super) fn link(call: &Call<'_>, artifact: &Hash) -> Result<Option<String>> {
-    let remote = call.run().checkout().repository().remote()?;
-    Ok(remote.map(|remote| format!("{}/info/{artifact}", remote.to_string().trim_end_matches('/'))))
 }
 
 fn not_pushed(cause: Error, written: &Written<'_>) -> Refusal {

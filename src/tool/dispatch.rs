@@ -2,16 +2,18 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::answer::{Answer, Operation, Refusal};
+use super::answer::{Answer, NextCall, Operation, Refusal};
 use super::binding::Binding;
-use super::catalogue::{self, Acts, Tool};
+use super::call::Call;
 use super::control::CallControl;
+use super::declare::Acts;
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Permit;
 use super::result::AnyResult;
-use super::service::{Call, Service};
+use super::service::Service;
 use super::{repair, suggest};
 use crate::error::{Error, Kind};
 
@@ -19,8 +21,8 @@ use crate::error::{Error, Kind};
 #[must_use]
 pub fn call(service: &Service, name: &str, input: Value, control: &CallControl) -> Answer {
     let dry_run = input.get("dry_run") == Some(&Value::Bool(true));
-    let Some(tool) = catalogue::find(name) else {
-        return unknown(name, &input, dry_run);
+    let Some(tool) = service.catalogue().find(name) else {
+        return unknown(service, name, &input, dry_run);
     };
     let name = tool.declaration().name;
     let (log, outcome) = catch_unwind(AssertUnwindSafe(|| run(service, tool, input, control)))
@@ -30,18 +32,18 @@ pub fn call(service: &Service, name: &str, input: Value, control: &CallControl) 
         });
     match outcome {
         Ok(result) => Answer::done(name, dry_run, log, result),
-        Err(stop) => Answer::refused(name, dry_run, log, checked(stop)),
-    }
-}
-
-fn run(service: &Service, tool: &'static dyn Tool, input: Value, control: &CallControl) -> Logged {
-    match steps(service, tool, input, control) {
-        Ok(logged) => logged,
-        Err(stop) => (Vec::new(), Err(stop)),
+        Err(refusal) => Answer::refused(name, dry_run, log, checked(service, refusal)),
     }
 }
 
 type Logged = (Vec<Operation>, Result<Box<dyn AnyResult>, Refusal>);
+
+fn run(service: &Service, tool: &'static dyn Tool, input: Value, control: &CallControl) -> Logged {
+    match steps(service, tool, input, control) {
+        Ok(logged) => logged,
+        Err(refusal) => (Vec::new(), Err(refusal)),
+    }
+}
 
 fn steps(
     service: &Service,
@@ -51,88 +53,110 @@ fn steps(
 ) -> Result<Logged, Refusal> {
     let declaration = tool.declaration();
     if let Err(error) = Input::fits(declaration, &input) {
-        return Err(Refusal::from(error).or_next(repair::call(service, tool, &input, control)));
+        return Err(Refusal::from(error).or_next(repaired(service, tool, &input, control)));
     }
     let input = Input::of(input);
-    let call = Call::open(service, declaration, control)?;
+    let call = service.open(declaration, control)?;
     admit(&call, tool, &input)?;
     if input.flag("dry_run") {
-        let (log, known) = tool.plan(&call, &input)?.preview();
-        return Ok((log, Ok(known)));
+        let (log, preview) = tool.plan(&call, &input)?.preview();
+        return Ok((log, Ok(preview)));
     }
     let done = perform(tool, &call, &input);
-    // What was looked at is a matter of speed only, and nothing that a call could fail for.
-    let _ = call.run().checkout().remember();
+    if let Some(workspace) = call.workspace_if_any() {
+        // What was looked at is a matter of speed only, and nothing that a call could fail for.
+        let _ = workspace.checkout().remember();
+    }
     done
+}
+
+/// The call that `given`, which does not fit the tool, was probably meant to be.
+fn repaired(
+    service: &Service,
+    tool: &'static dyn Tool,
+    given: &Value,
+    control: &CallControl,
+) -> Option<NextCall> {
+    let fields = repair::fields(tool.declaration(), given)?;
+    let call = service.open(tool.declaration(), control).ok()?;
+    if tool.declaration().acts != Acts::OnRecords && call.workspace().is_err() {
+        return None;
+    }
+    Some(tool.repair(&call, fields)).filter(|next| is_valid(service, next))
 }
 
 /// Refuses what would act on files that are not the caller's to change, or not here at all.
 fn admit(call: &Call<'_>, tool: &dyn Tool, input: &Input) -> Result<(), Refusal> {
-    let (acts, name) = (tool.acts(), tool.declaration().name);
+    let (acts, name) = (tool.declaration().acts, tool.declaration().name);
+    if acts == Acts::OnRecords {
+        return Ok(());
+    }
+    call.workspace().map_err(|e| Refusal::from(e).next("ocx_status", json!({})))?;
     if acts == Acts::OnCallersFiles && call.binding() == Binding::Remote {
         let what =
             format!("`{name}` acts on the caller's own files, and this connection's checkout is another");
         let hint = "Nothing was done. Save what was changed in this checkout with ocx_save; your own files are saved where \
                     they are.";
-        return Err(saved_here(Error::new(Kind::Denied, what).with_hint(hint).into(), input));
+        let refusal = Error::new(Kind::Denied, what).with_hint(hint).into();
+        return Err(saved_here(call, refusal, input));
     }
-    if acts != Acts::OnRecords {
+    if acts != Acts::LooksAtCheckout {
         call.require_own_checkout(name)?;
     }
     Ok(())
 }
 
 /// The refusal with the same four lines for the checkout of this connection.
-fn saved_here(stop: Refusal, input: &Input) -> Refusal {
-    let Some(save) = catalogue::find("ocx_save").map(Tool::declaration) else { return stop };
+fn saved_here(call: &Call<'_>, refusal: Refusal, input: &Input) -> Refusal {
+    let Some(save) = call.declarations().find("ocx_save") else { return refusal };
     let lines = save.fields.iter().filter_map(|f| Some((f.name.to_owned(), input.value(f.name)?.clone())));
     let lines = Value::Object(lines.collect());
-    if Input::check(save, lines.clone()).is_ok() { stop.next(save.name, lines) } else { stop }
+    if Input::fits(save, &lines).is_ok() { refusal.next(save.name, lines) } else { refusal }
 }
 
 fn perform(tool: &dyn Tool, call: &Call<'_>, input: &Input) -> Result<Logged, Refusal> {
-    let turn = tool.writes().then(|| call.turn());
+    let turn = tool.declaration().writes.then(|| call.turn());
     let plan = tool.plan(call, input)?;
     Ok(plan.perform(&Permit::new(turn)))
 }
 
-fn unknown(name: &str, input: &Value, dry_run: bool) -> Answer {
+fn unknown(service: &Service, name: &str, input: &Value, dry_run: bool) -> Answer {
     let shown: String = name.chars().take(60).collect();
-    let names = catalogue::TOOLS.iter().map(|t| t.declaration().name);
+    let names: Vec<&str> = service.catalogue().declarations().map(|tool| tool.name).collect();
     let (words, meant) = match suggest::tool(name, &names) {
         Some(meant) => (format!("no tool `{shown}`; did you mean `{meant}`?"), Some(meant)),
         None => (format!("no tool `{shown}`"), None),
     };
-    let all: Vec<&str> = names.collect();
-    let error = Error::new(Kind::NotFound, words).with_hint(format!("The tools are {}.", all.join(", ")));
-    let next = meant.and_then(catalogue::find).and_then(|t| repair::named(t.declaration(), input));
+    let error = Error::new(Kind::NotFound, words).with_hint(format!("The tools are {}.", names.join(", ")));
+    let meant = meant.and_then(|name| service.catalogue().find(name));
+    let next = meant.and_then(|tool| repair::named(tool.declaration(), input));
     Answer::refused(&shown, dry_run, Vec::new(), Refusal::from(error).or_next(next))
 }
 
+fn is_valid(service: &Service, next: &NextCall) -> bool {
+    let tool = service.catalogue().find(next.tool);
+    tool.is_some_and(|tool| Input::fits(tool.declaration(), &next.arguments).is_ok())
+}
+
 /// A next call that its own tool would refuse helps nobody.
-fn checked(stop: Refusal) -> Refusal {
+fn checked(service: &Service, refusal: Refusal) -> Refusal {
     debug_assert!(
-        stop.next_call().is_none_or(|next| catalogue::find(next.tool).is_some_and(|t| Input::check(
-            t.declaration(),
-            next.arguments.clone()
-        )
-        .is_ok())),
+        refusal.next_call().is_none_or(|next| is_valid(service, next)),
         "the next call must be valid: {:?}",
-        stop.next_call()
+        refusal.next_call()
     );
-    stop
+    refusal
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::checkout::Checkout;
     use crate::name::User;
     use crate::process::Leash;
     use crate::record::Users;
     use crate::repo::{NewRepository, Repository};
+    use crate::tool::catalogue;
     use crate::tool::declare::{Capability, Declaration, Hints};
     use crate::tool::plan::Plan;
 
@@ -144,17 +168,16 @@ mod tests {
         title: "Elsewhere",
         summary: "Acts elsewhere.",
         needs: Capability::CheckIn,
+        acts: Acts::OnCallersFiles,
+        writes: false,
         hints: Hints::LOOKS,
         fields: &[],
+        result: || Value::Null,
     };
 
     impl Tool for Elsewhere {
         fn declaration(&self) -> &'static Declaration {
             &ELSEWHERE
-        }
-
-        fn acts(&self) -> Acts {
-            Acts::OnCallersFiles
         }
 
         fn plan<'a>(&self, _: &'a Call<'a>, _: &'a Input) -> Result<Plan<'a>, Refusal> {
@@ -164,7 +187,7 @@ mod tests {
 
     fn admitted(service: &Service, input: Value) -> Result<(), Refusal> {
         let control = CallControl::default();
-        admit(&Call::open(service, &ELSEWHERE, &control)?, &Elsewhere, &Input::of(input))
+        admit(&service.open(&ELSEWHERE, &control)?, &Elsewhere, &Input::of(input))
     }
 
     fn checkout(folder: &std::path::Path) -> Service {
@@ -201,5 +224,61 @@ mod tests {
         for name in ["bob", "nemo"] {
             assert_eq!(admitted(&as_login(name), json!({})).unwrap_err().kind(), Kind::Denied, "{name}");
         }
+    }
+
+    fn repaired(tool: &str, given: impl Into<Value>) -> Option<Value> {
+        repair::named(catalogue::find(tool).expect("a tool").declaration(), &given.into())
+            .map(|next| next.arguments)
+    }
+
+    #[test]
+    fn amounts_and_lists_get_their_form() {
+        let given = json!({
+            "instructions": "x", "wall": "30 M", "memory": "2 GiB", "hears": "ann", "wake": "post", "network": "false",
+        });
+        let right = json!({
+            "instructions": "x", "wall": "30m", "memory": "2G", "hears": ["ann"], "wake": [{"on": "post"}], "network": false,
+        });
+        assert_eq!(repaired("ocx_create", given), Some(right));
+        assert_eq!(repaired("ocx_create", json!({"instructions": "x", "wall": 30})), None, "of which unit?");
+    }
+
+    #[test]
+    fn fields_get_their_names_and_types() {
+        assert_eq!(
+            repaired("ocx_read", json!({"file_path": "a", "line": "10", "encoding": "utf8"})),
+            Some(json!({"path": "a", "from": 10}))
+        );
+        assert_eq!(
+            repaired(
+                "ocx_edit",
+                json!({"filename": "a", "old_string": 5, "new_str": ["x", "y"], "dry_run": "true"})
+            ),
+            Some(json!({"path": "a", "old": "5", "new": "x\ny", "dry_run": true}))
+        );
+        assert_eq!(
+            repaired("ocx_read", json!({"path": "a", "from": 0})),
+            Some(json!({"path": "a", "from": 1}))
+        );
+        assert_eq!(repaired("ocx_read", json!({"path": "a", "from": null})), Some(json!({"path": "a"})));
+        assert_eq!(repaired("ocx_find", json!({"query": "x", "regex": true})), Some(json!({"text": "x"})));
+    }
+
+    #[test]
+    fn wrapped_input_is_unwrapped() {
+        for given in [
+            json!("{\"path\":\"a\"}"),
+            json!({"arguments": {"path": "a"}}),
+            json!({"input": "{\"path\":\"a\"}"}),
+        ] {
+            assert_eq!(repaired("ocx_read", given), Some(json!({"path": "a"})));
+        }
+    }
+
+    #[test]
+    fn nothing_is_offered_that_would_be_refused() {
+        assert_eq!(repaired("ocx_edit", json!({"path": "a", "new": "b"})), None);
+        assert_eq!(repaired("ocx_read", json!(["a"])), None);
+        assert_eq!(repaired("ocx_read", json!({"path": "a", "from": -1})), None);
     }
 }

@@ -5,14 +5,15 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::{Acts, Tool};
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
+use super::files::FolderResult;
+use super::files::{FILE_BYTES_MAX, as_text};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
-use super::read::{FILE_BYTES_MAX, as_text};
 use super::replacement::{self, ChangedLines};
 use super::result::{ToolResult, schema_of_either};
-use super::service::{Call, FolderResult};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::looks_like_artifact;
 use crate::name::{Hash, TreePath};
@@ -28,36 +29,15 @@ static DECLARATION: Declaration = Declaration {
     summary: "Replace `old`, which must stand in the file exactly once, by `new`. Copy `old` from ocx_read's `text`. \
               Empty `old`: add `new` at the end, making the file if there is none.",
     needs: Capability::CheckIn,
+    acts: Acts::OnCheckout,
+    writes: true,
     hints: Hints { read_only: false, destructive: true, idempotent: false, open_world: false },
     fields: &[
-        Field {
-            name: "path",
-            kind: PATH,
-            required: true,
-            positional: true,
-            doc: "the file, from the checkout's top, with /",
-        },
-        Field {
-            name: "old",
-            kind: replacement::TEXT,
-            required: true,
-            positional: false,
-            doc: replacement::OLD,
-        },
-        Field {
-            name: "new",
-            kind: replacement::TEXT,
-            required: true,
-            positional: false,
-            doc: replacement::NEW,
-        },
-        Field {
-            name: "file_hash",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: false,
-            positional: false,
-            doc: "ocx_read's `file_hash`: refuses the edit if the file has changed since",
-        },
+        Field::path().required().positional().doc("the file, from the checkout's top, with /"),
+        replacement::OLD,
+        replacement::NEW,
+        Field::hash("file_hash")
+            .doc("ocx_read's `file_hash`: refuses the edit if the file has changed since"),
     ],
     result: schema_of_either::<EditResult, FolderResult>,
 };
@@ -77,14 +57,6 @@ impl ToolResult for EditResult {}
 impl Tool for Edit {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
-    }
-
-    fn acts(&self) -> Acts {
-        Acts::OnCheckout
-    }
-
-    fn writes(&self) -> bool {
-        true
     }
 
     /// Without `old` a file that is not there is to be made; one that is there has to be read first.
@@ -119,8 +91,8 @@ impl Tool for Edit {
         let log = vec![Operation::reads("read_file"), Operation::changes(op)];
         Ok(Plan::change(log, result.clone(), move |permit| {
             match was {
-                None => call.tree().create(&path, &replaced.content)?,
-                Some(was) => call.tree().replace(&path, &replaced.content, Some(&was))?,
+                None => call.tree()?.create(&path, &replaced.content)?,
+                Some(was) => call.tree()?.replace(&path, &replaced.content, Some(&was))?,
             };
             permit.did(op);
             Ok(result)
@@ -138,7 +110,7 @@ fn path(call: &Call<'_>, text: &str) -> Result<TreePath> {
 
 /// The call for a file of another path than the one given: the same edit where it can be made there, else to read it.
 fn elsewhere(call: &Call<'_>, input: &Input, meant: &TreePath) -> NextCall {
-    let content = call.tree().read(meant, FILE_BYTES_MAX).unwrap_or_default();
+    let content = call.tree().and_then(|tree| tree.read(meant, FILE_BYTES_MAX)).unwrap_or_default();
     let text = |field| input.text(field).unwrap_or_default().as_bytes();
     if replace_once(&content, text("old"), text("new")).is_ok() {
         call.again(input.with("path", meant.as_str()))
@@ -188,7 +160,7 @@ fn result(path: &TreePath, replaced: &Replaced, created: bool, notes: &[String])
 /// A file that a save leaves out is worth a word now.
 fn ignored(call: &Call<'_>, path: &TreePath) -> Result<Option<String>> {
     let ignored =
-        call.run().checkout().ignore()?.matches(path.as_str()) && !call.tracked()?.contains_key(path);
+        call.workspace()?.checkout().ignore()?.matches(path.as_str()) && !call.tracked()?.contains_key(path);
     Ok(ignored.then(|| "An ignore rule leaves this file out: no save commits it.".into()))
 }
 

@@ -7,30 +7,20 @@ use serde_json::Value;
 
 use super::answer::NextCall;
 use super::binding::{Binding, Guidance, Situation};
-use super::catalogue::TOOLS;
-use super::declare::{Field, FieldKind};
+use super::call::Call;
+use super::declare::Field;
 use super::input::Input;
 use super::publication::Publication;
-use super::service::Call;
+use crate::checkout::Checkout;
 use crate::error::Result;
-use crate::name::Hash;
+use crate::name::{Hash, User};
+use crate::work::Run;
 
 /// The fields in which a caller says what it has of its own.
 pub(super) const CALLER: [Field; 2] = [
-    Field {
-        name: "caller",
-        kind: FieldKind::Word(&["clone_available", "setup_feasible", "unknown_or_unavailable"]),
-        required: false,
-        positional: false,
-        doc: "what you know of a clone of your own, apart from this checkout; leave out if you did not look",
-    },
-    Field {
-        name: "caller_reason",
-        kind: FieldKind::Text { bytes_max: 500, empty: false },
-        required: false,
-        positional: false,
-        doc: "why you say so in `caller`",
-    },
+    Field::word("caller", &["clone_available", "setup_feasible", "unknown_or_unavailable"])
+        .doc("what you know of a clone of your own, apart from this checkout; leave out if you did not look"),
+    Field::text("caller_reason", 500).doc("why you say so in `caller`"),
 ];
 
 /// What this connection knows of itself.
@@ -44,10 +34,10 @@ pub(super) struct ServerFacts {
     login: String,
     capabilities: String,
     capabilities_source: &'static str,
-    checkout_id: String,
-    checkout_user: String,
-    branch: String,
-    base: Hash,
+    checkout_id: Option<String>,
+    checkout_user: Option<String>,
+    branch: Option<String>,
+    base: Option<Hash>,
     remote: Option<String>,
     pub publication: Publication,
 }
@@ -65,22 +55,22 @@ pub(super) struct CallerReport {
 /// What this connection knows of itself. Rights are those in the repository here; `publication` says what is known of
 /// those on the server.
 pub(super) fn server_facts(call: &Call<'_>, publication: Publication) -> Result<ServerFacts> {
-    let checkout = call.run().checkout();
-    let remote = checkout.repository().remote()?;
+    let workspace = call.workspace_if_any();
+    let checkout = workspace.map(Run::checkout);
     Ok(ServerFacts {
         scope: "current_connection",
         provenance: "endpoint",
-        execution_location: call.binding().location(),
+        execution_location: call.binding().location(workspace.is_some()),
         release: env!("CARGO_PKG_VERSION"),
-        tools: TOOLS.iter().map(|t| t.declaration().name).collect(),
+        tools: call.declarations().iter().map(|tool| tool.name).collect(),
         login: call.user().to_string(),
         capabilities: call.store().capabilities(call.user())?.to_string(),
         capabilities_source: "local_repository",
-        checkout_id: checkout.id()?,
-        checkout_user: call.owner().to_string(),
-        branch: call.run().branch()?.to_string(),
-        base: checkout.parent()?,
-        remote: remote.map(|r| r.to_string()),
+        checkout_id: checkout.map(Checkout::id).transpose()?,
+        checkout_user: call.owner().map(User::to_string),
+        branch: workspace.map(|w| w.branch().map(|b| b.to_string())).transpose()?,
+        base: checkout.map(Checkout::parent).transpose()?,
+        remote: call.server()?.map(ToString::to_string),
         publication,
     })
 }
@@ -100,7 +90,7 @@ pub(super) fn caller_report(input: &Input) -> CallerReport {
 
 /// What the most used tools do in the situation that the caller reported.
 pub(super) fn guidance(call: &Call<'_>, input: &Input) -> Guidance {
-    call.binding().guidance(situation(input))
+    call.binding().guidance(call.declarations(), situation(input))
 }
 
 /// The next call in the situation that the caller reported: the work is in this checkout, whatever the caller has

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::page::json_bytes;
 use super::plan::Plan;
 use super::result::{Readable, ToolResult, schema_of};
-use super::service::Call;
 use crate::error::{Error, Kind};
 use crate::name::TreePath;
 use crate::tree::Hit;
@@ -33,22 +33,15 @@ static DECLARATION: Declaration = Declaration {
     summary: "Find the lines that hold `text`, matched exactly, case and all: path, line number and text of each, at \
               most 50, and how many there are. `path` narrows it to a file or folder.",
     needs: Capability::Read,
+    acts: Acts::LooksAtCheckout,
+    writes: false,
     hints: Hints::LOOKS,
     fields: &[
-        Field {
-            name: "text",
-            kind: FieldKind::Text { bytes_max: 10_000, empty: false },
-            required: true,
-            positional: true,
-            doc: "the text to find, character for character; no pattern",
-        },
-        Field {
-            name: "path",
-            kind: PATH,
-            required: false,
-            positional: true,
-            doc: "a file or folder to search, from the checkout's top",
-        },
+        Field::text("text", 10_000)
+            .required()
+            .positional()
+            .doc("the text to find, character for character; no pattern"),
+        Field::path().positional().doc("a file or folder to search, from the checkout's top"),
     ],
     result: schema_of::<FindResult>,
 };

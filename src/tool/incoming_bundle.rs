@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::service::Call;
+use super::call::Call;
 use crate::bundle::Bundle;
 use crate::bundle::{BundledCheckIn, Contents, Import, Imported};
 use crate::error::{Error, Kind, Result};
@@ -74,7 +74,7 @@ impl IncomingBundle {
     pub fn of(call: &Call<'_>, bundle: &Bundle, branch: &Branch, have: Option<Hash>) -> Result<Self> {
         let user = call.user().clone();
         let import = Import { only: Some((user.clone(), branch.clone())), ..Import::by(user) };
-        let contents = call.run().checkout().repository().check_bundle(bundle, &import)?;
+        let contents = call.repository().check_bundle(bundle, &import)?;
         let landed = landing(call.store(), contents, branch)?;
         let comes = |hash: &Hash| landed.iter().any(|(check_in, _)| check_in.hash == *hash);
         if let Some(have) = have.filter(|have| !comes(have)) {

@@ -3,7 +3,6 @@
 
 use serde_json::{Map, Value};
 
-use super::input::type_of;
 use crate::name::{Branch, User};
 
 /// What is wrong with a list of logins.
@@ -66,6 +65,18 @@ fn count_misfit(field: &str, count: usize, count_max: usize) -> Option<String> {
 
 fn wants_text(name: &str, value: &Value) -> String {
     format!("field `{name}` must be a string, not {}", type_of(value))
+}
+
+/// What a value is, in words.
+pub(super) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
 }
 
 #[cfg(test)]

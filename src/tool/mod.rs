@@ -6,6 +6,7 @@
 
 pub mod answer;
 mod binding;
+mod call;
 pub mod catalogue;
 mod changes;
 mod commit;
@@ -16,10 +17,13 @@ mod dispatch;
 mod encoded;
 mod encoded_bundle;
 mod facts;
+mod files;
 mod incoming_bundle;
 pub mod input;
+mod interface;
 mod list;
 mod page;
+mod place;
 pub mod plan;
 mod publication;
 pub mod repair;
@@ -52,10 +56,13 @@ mod wiki_read;
 
 pub use answer::{Answer, NextCall, Operation, Refusal};
 pub use binding::Binding;
+pub use call::Call;
+pub use catalogue::Catalogue;
 pub use control::CallControl;
-pub use declare::{Capability, Declaration, Field, FieldKind, Hints};
+pub use declare::{Acts, Capability, Declaration, Declarations, Field, FieldKind, Hints};
 pub use dispatch::call;
 pub use input::Input;
+pub use interface::Tool;
 pub use plan::{Permit, Plan};
 pub use result::{Readable, ToolResult};
-pub use service::{Call, Service};
+pub use service::Service;

@@ -1,7 +1,8 @@
 //! What a tool would do, apart from doing it: a dry run makes the same plan and has nothing to perform it with.
 
 use std::cell::RefCell;
-use std::sync::MutexGuard;
+
+use parking_lot::MutexGuard;
 
 use super::answer::{Operation, Refusal};
 use super::result::{AnyResult, ToolResult};
@@ -14,7 +15,7 @@ type Perform<'a> = Box<dyn FnOnce(&Permit<'_>) -> Outcome + 'a>;
 /// What a tool would do: the operations, what it knows without doing them, and the doing.
 pub struct Plan<'a> {
     log: Vec<Operation>,
-    known: Box<dyn AnyResult>,
+    preview: Box<dyn AnyResult>,
     perform: Option<Perform<'a>>,
 }
 
@@ -22,29 +23,29 @@ impl<'a> Plan<'a> {
     /// The plan of a tool that only looks, and has looked.
     #[must_use]
     pub fn looked(log: Vec<Operation>, result: impl ToolResult) -> Self {
-        Self { log, known: Box::new(result), perform: None }
+        Self { log, preview: Box::new(result), perform: None }
     }
 
-    /// The plan of a change: `known` is what a dry run answers, `perform` the change.
+    /// The plan of a change: `preview` is what a dry run answers, `perform` the change.
     #[must_use]
     pub fn change<R: ToolResult>(
         log: Vec<Operation>,
-        known: impl ToolResult,
+        preview: impl ToolResult,
         perform: impl FnOnce(&Permit<'_>) -> Result<R, Refusal> + 'a,
     ) -> Self {
         let perform = |permit: &Permit<'_>| -> Outcome { Ok(Box::new(perform(permit)?)) };
-        Self { log, known: Box::new(known), perform: Some(Box::new(perform)) }
+        Self { log, preview: Box::new(preview), perform: Some(Box::new(perform)) }
     }
 
     /// What would be done, and what is known of it.
     pub(super) fn preview(self) -> (Vec<Operation>, Box<dyn AnyResult>) {
-        (self.log, self.known)
+        (self.log, self.preview)
     }
 
     /// Does it; the log then holds what was done, however it ended.
     pub(super) fn perform(self, permit: &Permit<'_>) -> (Vec<Operation>, Outcome) {
         let Some(perform) = self.perform else {
-            return (self.log, Ok(self.known));
+            return (self.log, Ok(self.preview));
         };
         let done = perform(permit);
         let mut log: Vec<Operation> = self.log.into_iter().filter(|o| !o.changes).collect();

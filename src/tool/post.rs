@@ -5,13 +5,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::deliver::{Delivery, Written, deliver};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::format::Markup;
 use crate::name::Hash;
@@ -27,22 +27,15 @@ static DECLARATION: Declaration = Declaration {
     summary: "Reply to the forum post `to` with `text` (Markdown), in its thread, and push. The same reply is made once: \
               after a failed push the same call only sends it.",
     needs: Capability::Post,
+    acts: Acts::OnRecords,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
     fields: &[
-        Field {
-            name: "to",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: true,
-            positional: true,
-            doc: "the full hash of the post that is answered, all 40 or 64 hex digits",
-        },
-        Field {
-            name: "text",
-            kind: FieldKind::Text { bytes_max: 64 << 10, empty: false },
-            required: true,
-            positional: false,
-            doc: "what the reply says",
-        },
+        Field::hash("to")
+            .required()
+            .positional()
+            .doc("the full hash of the post that is answered, all 40 or 64 hex digits"),
+        Field::text("text", 64 << 10).required().doc("what the reply says"),
     ],
     result: schema_of::<PostResult>,
 };
@@ -82,16 +75,12 @@ impl Tool for Post {
         &DECLARATION
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let (to, text) = (input.required("to")?, input.required("text")?);
-        let forum = Forum::of(call.run().checkout().repository());
+        let forum = Forum::of(call.repository());
         let answered = forum.post(&full(call, input, to)?).map_err(missing)?;
         forum.check_reply(&answered, text, call.user())?;
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.has_remote()?;
         let made = made_before(call, &forum, &answered, text)?;
         if let Some(made) = &made
             && !(remote && call.store().is_unsent(&made.hash)?)
@@ -106,7 +95,7 @@ impl Tool for Post {
         let mut log = vec![Operation::reads("read_post")];
         log.extend(made.is_none().then(|| Operation::changes("post")));
         log.extend(remote.then(|| Operation::changes("push")));
-        let known = made.as_ref().map_or_else(
+        let preview = made.as_ref().map_or_else(
             || PostResult {
                 post: None,
                 thread: answered.thread,
@@ -117,7 +106,7 @@ impl Tool for Post {
             },
             PostResult::made,
         );
-        Ok(Plan::change(log, known, move |permit| {
+        Ok(Plan::change(log, preview, move |permit| {
             perform(call, permit, made, &answered, text, &input.again(), &forum)
         }))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::service::Call;
+use super::call::Call;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
@@ -36,7 +36,7 @@ pub(super) struct Asking {
 impl Asking {
     pub fn of(call: &Call<'_>) -> Result<Self> {
         let not = |why: String| Ok(Self { remote: None, why_not: Some(unknown(None, &why, "not_asked")) });
-        let Some(remote) = call.run().remote()? else {
+        let Some(remote) = call.remote()?.cloned() else {
             return not("there is no remote: what is saved stays in this repository".into());
         };
         match (remote.user(), remote.password()) {
@@ -62,7 +62,7 @@ pub(super) fn not_asked() -> Publication {
 pub(super) fn asked(call: &Call<'_>, remote: &Remote) -> Publication {
     let limits = Limits { connect: ASK_MAX, whole: ASK_MAX, stall: ASK_MAX, ..Limits::default() };
     let near = remote.clone().over(remote.connection().within(limits));
-    match call.run().checkout().repository().may_push(&near, &Cancel::new()) {
+    match call.repository().may_push(&near, &Cancel::new()) {
         Ok(true) => publication(
             Some(remote),
             "granted",

@@ -4,18 +4,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
+use super::call::Call;
 use super::changes::{self, FileCounts};
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::page::rendered_bytes;
 use super::plan::Plan;
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use crate::error::Result;
 use crate::name::Hash;
 use crate::record::{Audits, Forum};
-use crate::sync::Remote;
 use crate::testing::DECLARED_FILE;
 use crate::text;
 
@@ -38,14 +37,10 @@ static DECLARATION: Declaration = Declaration {
     summary: "What waits on you: others' check-ins without your verdict, newest first, at most 10 (judge one with \
               ocx_audit), and posts in your threads since your last (answer with ocx_post).",
     needs: Capability::Read,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints::LOOKS,
-    fields: &[Field {
-        name: "from",
-        kind: FieldKind::Number { min: 1, max: 1_000_000_000, default: 1 },
-        required: false,
-        positional: false,
-        doc: "the number of the first check-in of the list to give",
-    }],
+    fields: &[Field::place("from").doc("the number of the first check-in of the list to give")],
     result: schema_of::<QueueResult>,
 };
 
@@ -108,10 +103,9 @@ impl Tool for Queue {
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let from = input.place("from");
-        let waiting = Audits::of(call.run().checkout().repository()).waiting(call.user())?;
-        let remote = call.run().checkout().repository().remote()?;
+        let waiting = Audits::of(call.repository()).waiting(call.user())?;
         let rest = waiting.iter().skip(from - 1).take(ENTRIES_MAX);
-        let shown = within(rest.map(|hash| check_in(call, hash, remote.as_ref())), CHECK_INS_BYTES_MAX)?;
+        let shown = within(rest.map(|hash| check_in(call, hash)), CHECK_INS_BYTES_MAX)?;
         let check_ins = WaitingCheckIns {
             shown: shown.len(),
             of: waiting.len(),
@@ -137,10 +131,9 @@ fn within<T: Serialize>(entries: impl Iterator<Item = Result<T>>, bytes_max: usi
     Ok(shown)
 }
 
-fn check_in(call: &Call<'_>, hash: &Hash, remote: Option<&Remote>) -> Result<WaitingCheckIn> {
+fn check_in(call: &Call<'_>, hash: &Hash) -> Result<WaitingCheckIn> {
     let info = call.store().check_in(hash)?;
     let (files, of, tests_changed) = changes::counts(call.store(), hash, FILES_MAX, DECLARED_FILE)?;
-    let page = |remote: &Remote| format!("{}/info/{hash}", remote.to_string().trim_end_matches('/'));
     Ok(WaitingCheckIn {
         checkin: *hash,
         title: text::cut(info.comment.lines().next().unwrap_or_default(), 200).to_owned(),
@@ -150,7 +143,7 @@ fn check_in(call: &Call<'_>, hash: &Hash, remote: Option<&Remote>) -> Result<Wai
         files,
         files_of: of,
         tests_changed,
-        link: remote.map(page),
+        link: call.link(hash)?,
     })
 }
 
@@ -161,7 +154,7 @@ fn posts(call: &Call<'_>) -> Result<WaitingPosts> {
         return Ok(WaitingPosts::Blocked { shown: 0, blocker: why });
     }
     let moderates = call.may("5")?;
-    let mut news = Forum::of(call.run().checkout().repository()).since_own(call.user())?;
+    let mut news = Forum::of(call.repository()).since_own(call.user())?;
     news.retain(|post| !post.deleted && (!post.pending || moderates));
     let entries = news.iter().take(ENTRIES_MAX).map(|post| {
         let shown = text::cut(&post.text, 500);

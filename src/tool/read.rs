@@ -4,25 +4,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
+use super::answer::{Operation, Refusal};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
+use super::files::FolderResult;
+use super::files::{FILE_BYTES_MAX, as_text, not_there};
 use super::input::Input;
+use super::interface::Tool;
 use super::page::{self, Page, ShownPage};
 use super::plan::Plan;
 use super::result::{Readable, ToolResult, schema_of_either};
-use super::service::{Call, FolderResult};
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
 use crate::record::Tags;
 use crate::text;
-
-/// The largest file that is read as text, in bytes.
-pub(super) const FILE_BYTES_MAX: u64 = 64 << 20;
-
-/// The greatest line number that is taken.
-const LINE_MAX: u64 = 1_000_000_000;
 
 /// The tool.
 pub struct Read;
@@ -33,29 +29,16 @@ static DECLARATION: Declaration = Declaration {
     summary: "Read up to 200 lines of a file, exactly as they are. Copy `old` for ocx_edit from `text`. With `checkin`: \
               the file as of that check-in; without `path`, what it changed.",
     needs: Capability::Read,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints::LOOKS,
     fields: &[
-        Field {
-            name: "path",
-            kind: PATH,
-            required: false,
-            positional: true,
-            doc: "the file, from the checkout's top, with /; required unless `checkin` is given",
-        },
-        Field {
-            name: "from",
-            kind: FieldKind::Number { min: 1, max: LINE_MAX, default: 1 },
-            required: false,
-            positional: false,
-            doc: "the number of the first line to give",
-        },
-        Field {
-            name: "checkin",
-            kind: FieldKind::Text { bytes_max: 200, empty: false },
-            required: false,
-            positional: false,
-            doc: "a check-in's hash, or a branch or tag for its newest: read there, not in the checkout",
-        },
+        Field::path()
+            .positional()
+            .doc("the file, from the checkout's top, with /; required unless `checkin` is given"),
+        Field::place("from").doc("the number of the first line to give"),
+        Field::text("checkin", 200)
+            .doc("a check-in's hash, or a branch or tag for its newest: read there, not in the checkout"),
     ],
     result: schema_of_either::<ReadResult, FolderResult>,
 };
@@ -144,7 +127,7 @@ fn in_checkin<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) ->
 /// The check-in of that name; one that is not there comes with the same call of the nearest branch or tag.
 fn resolved(call: &Call<'_>, input: &Input, checkin: &str) -> Result<Hash, Refusal> {
     call.store().resolve(checkin).map_err(|error| {
-        let tags = Tags::of(call.run().checkout().repository());
+        let tags = Tags::of(call.repository());
         let branches = tags.branches().unwrap_or_default();
         let branches = branches.iter().map(|branch| branch.name.as_str());
         let names = tags.names().unwrap_or_default();
@@ -183,36 +166,4 @@ fn paged(content: &str, from: usize, again: &Value) -> Result<Page, Refusal> {
         last["from"] = Page::last_from(text::count_lines(content.as_bytes())).into();
         Refusal::from(e).next(DECLARATION.name, last)
     })
-}
-
-/// The content of a file as text.
-///
-/// # Errors
-/// `Invalid`, with the size, when it is not UTF-8 or holds a NUL.
-pub(super) fn as_text<'a>(path: &TreePath, content: &'a [u8]) -> Result<&'a str> {
-    text::as_text(content).ok_or_else(|| {
-        let bytes = page::counted(content.len(), "byte");
-        Error::new(Kind::Invalid, format!("`{}` is binary: {bytes} that are not UTF-8 text", path.shown()))
-            .with_hint("Leave this file to a test or another program; ocx_save commits its bytes exactly.")
-    })
-}
-
-/// The refusal of a path that is not there, with the call that `offer` makes of the nearest one that is.
-pub(super) fn not_there<'a>(
-    error: Error,
-    path: &TreePath,
-    there: &(impl Iterator<Item = &'a TreePath> + Clone),
-    offer: &dyn Fn(&TreePath) -> NextCall,
-) -> Refusal {
-    let same_name = || there.clone().find(|p| p.file_name() == path.file_name());
-    let near = || suggest::nearest(path.as_str(), there.clone().map(TreePath::as_str));
-    let near = || near().and_then(|name| there.clone().find(|p| p.as_str() == name));
-    let Some(meant) = same_name().or_else(near) else {
-        let text = path.file_name();
-        let plain = !text.chars().any(char::is_control);
-        let stop = Refusal::from(error);
-        return if plain { stop.next("ocx_find", json!({"text": text})) } else { stop };
-    };
-    let hint = format!("Did you mean `{}`? ocx_find looks for text in all files.", meant.shown());
-    Refusal::from(error.with_hint(hint)).or_next(Some(offer(meant)))
 }

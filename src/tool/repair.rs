@@ -1,46 +1,29 @@
 //! The call that was probably meant, where one cannot be made as it stands. It goes into `next_call` whole, for the
 //! caller to make: nothing is coerced and nothing done.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use super::answer::NextCall;
-use super::catalogue::{self, Tool};
-use super::control::CallControl;
 use super::declare::{Declaration, Field, FieldKind};
 use super::input::Input;
-use super::service::{Call, Service};
 use super::suggest;
 use crate::name::TreePath;
 
 /// What callers put around the input of a tool.
 const WRAPPERS: [&str; 6] = ["arguments", "input", "params", "parameters", "args", "tool_input"];
 
-/// The call of a tool that `given`, which does not fit it, was probably meant to be.
-pub(super) fn call(
-    service: &Service,
-    tool: &'static dyn Tool,
-    given: &Value,
-    control: &CallControl,
-) -> Option<NextCall> {
-    let fields = fields(tool.declaration(), given)?;
-    let opened = Call::open(service, tool.declaration(), control).ok()?;
-    valid(tool.repair(&opened, fields))
-}
-
-/// The same call of a tool under its real name, with its input put right as far as that goes without looking at the
+/// A call of a tool under its real name, with its input put right as far as that goes without looking at the
 /// checkout.
 #[must_use]
 pub fn named(tool: &'static Declaration, given: &Value) -> Option<NextCall> {
-    valid(NextCall::new(tool.name, Value::Object(fields(tool, given)?)))
-}
-
-fn valid(next: NextCall) -> Option<NextCall> {
-    let tool = catalogue::find(next.tool)?;
-    Input::fits(tool.declaration(), &next.arguments).is_ok().then_some(next)
+    let arguments = Value::Object(fields(tool, given)?);
+    Input::fits(tool, &arguments).is_ok().then(|| NextCall::new(tool.name, arguments))
 }
 
 /// The fields of `given` under their real names, with values of their types; what means nothing is left out.
-fn fields(tool: &Declaration, given: &Value) -> Option<Map<String, Value>> {
+pub(super) fn fields(tool: &Declaration, given: &Value) -> Option<Map<String, Value>> {
     let given = unwrapped(tool, given)?;
     let mut meant = Map::new();
     let (known, other): (Vec<_>, Vec<_>) =
@@ -144,12 +127,18 @@ fn word(words: &'static [&'static str], value: &Value) -> Option<&'static str> {
 }
 
 /// The file of the tree that `text`, which is no path of one, was probably meant to be: without what shells, editors
-/// and diffs put around paths. With `may_be_new` it need not be there, unless `text` was absolute.
-pub(super) fn path(call: &Call<'_>, text: &str, may_be_new: bool) -> Option<TreePath> {
-    let root = call.run().checkout().root();
+/// and diffs put around paths. With `may_be_new` it need not be there, unless `text` was absolute. `tracked` says
+/// whether a path is one of the check-in that the checkout at `root` builds on.
+pub(super) fn path(
+    root: Option<&Path>,
+    tracked: &dyn Fn(&TreePath) -> bool,
+    text: &str,
+    may_be_new: bool,
+) -> Option<TreePath> {
     let text = text.trim().trim_matches(['"', '\'', '`']).replace('\\', "/");
     let text = text.strip_prefix("file://").unwrap_or(&text);
-    let within = text.strip_prefix(root.to_str()?).filter(|rest| rest.starts_with('/'));
+    let within = root.and_then(Path::to_str).and_then(|root| text.strip_prefix(root));
+    let within = within.filter(|rest| rest.starts_with('/'));
     let absolute = text.starts_with('/') && within.is_none();
     let mut parts = Vec::new();
     for part in within.unwrap_or(text).split('/') {
@@ -161,8 +150,8 @@ pub(super) fn path(call: &Call<'_>, text: &str, may_be_new: bool) -> Option<Tree
     }
     let there = |parts: &[&str]| {
         let path = TreePath::parse_stored(&without_place(&parts.join("/"))).ok()?;
-        let on_disk = std::fs::symlink_metadata(root.join(path.as_str())).is_ok();
-        (on_disk || call.tracked().is_ok_and(|files| files.contains_key(&path))).then_some(path)
+        let on_disk = root.is_some_and(|root| root.join(path.as_str()).symlink_metadata().is_ok());
+        (on_disk || tracked(&path)).then_some(path)
     };
     let new = || TreePath::parse(&parts.join("/")).ok().filter(|_| may_be_new && !absolute);
     there(&parts).or_else(|| there(parts.get(1..)?)).or_else(new)
@@ -184,64 +173,7 @@ fn without_place(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    fn repaired(tool: &str, given: impl Into<Value>) -> Option<Value> {
-        named(catalogue::find(tool).expect("a tool").declaration(), &given.into()).map(|next| next.arguments)
-    }
-
-    #[test]
-    fn amounts_and_lists_get_their_form() {
-        let given = json!({
-            "instructions": "x", "wall": "30 M", "memory": "2 GiB", "hears": "ann", "wake": "post", "network": "false",
-        });
-        let right = json!({
-            "instructions": "x", "wall": "30m", "memory": "2G", "hears": ["ann"], "wake": [{"on": "post"}], "network": false,
-        });
-        assert_eq!(repaired("ocx_create", given), Some(right));
-        assert_eq!(repaired("ocx_create", json!({"instructions": "x", "wall": 30})), None, "of which unit?");
-    }
-
-    #[test]
-    fn fields_get_their_names_and_types() {
-        assert_eq!(
-            repaired("ocx_read", json!({"file_path": "a", "line": "10", "encoding": "utf8"})),
-            Some(json!({"path": "a", "from": 10}))
-        );
-        assert_eq!(
-            repaired(
-                "ocx_edit",
-                json!({"filename": "a", "old_string": 5, "new_str": ["x", "y"], "dry_run": "true"})
-            ),
-            Some(json!({"path": "a", "old": "5", "new": "x\ny", "dry_run": true}))
-        );
-        assert_eq!(
-            repaired("ocx_read", json!({"path": "a", "from": 0})),
-            Some(json!({"path": "a", "from": 1}))
-        );
-        assert_eq!(repaired("ocx_read", json!({"path": "a", "from": null})), Some(json!({"path": "a"})));
-        assert_eq!(repaired("ocx_find", json!({"query": "x", "regex": true})), Some(json!({"text": "x"})));
-    }
-
-    #[test]
-    fn wrapped_input_is_unwrapped() {
-        for given in [
-            json!("{\"path\":\"a\"}"),
-            json!({"arguments": {"path": "a"}}),
-            json!({"input": "{\"path\":\"a\"}"}),
-        ] {
-            assert_eq!(repaired("ocx_read", given), Some(json!({"path": "a"})));
-        }
-    }
-
-    #[test]
-    fn nothing_is_offered_that_would_be_refused() {
-        assert_eq!(repaired("ocx_edit", json!({"path": "a", "new": "b"})), None);
-        assert_eq!(repaired("ocx_read", json!(["a"])), None);
-        assert_eq!(repaired("ocx_read", json!({"path": "a", "from": -1})), None);
-    }
 
     #[test]
     fn places_after_a_path_are_dropped() {

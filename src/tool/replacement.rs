@@ -4,21 +4,24 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::{NextCall, Refusal};
-use super::declare::FieldKind;
+use super::declare::Field;
 use super::input::Input;
 use super::page::{LINES_MAX, Page};
 use crate::error::{Error, Kind, Result};
 use crate::text::{Replaced, as_text, meant, replace_once};
 
-/// `old` and `new`: text, which may be empty.
-pub(super) const TEXT: FieldKind = FieldKind::Text { bytes_max: 1 << 20, empty: true };
+/// The most bytes of `old`, and of `new`.
+const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// What `old` is, in the words of every tool that takes it.
-pub(super) const OLD: &str =
-    "the exact text to replace, white space and all, without line numbers; empty adds at the end";
+/// The text to replace.
+pub(super) const OLD: Field = Field::text("old", TEXT_BYTES_MAX)
+    .may_be_empty()
+    .required()
+    .doc("the exact text to replace, white space and all, without line numbers; empty adds at the end");
 
-/// What `new` is.
-pub(super) const NEW: &str = "the text to stand there instead";
+/// The text that takes its place.
+pub(super) const NEW: Field =
+    Field::text("new", TEXT_BYTES_MAX).may_be_empty().required().doc("the text to stand there instead");
 
 /// Replaces the one place where the input's `old` stands in the text that is shown as `name`. A miss comes with the same
 /// call put right, where that can be told, else with `read`, which reads the text.

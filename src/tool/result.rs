@@ -33,7 +33,7 @@ pub struct Readable {
 }
 
 /// A result whose type only its tool knows.
-pub(super) trait AnyResult: Debug + Send + Sync {
+pub(crate) trait AnyResult: Debug + Send + Sync {
     fn to_json(&self) -> Value;
     fn readable(&self) -> Option<Readable>;
 }

@@ -5,14 +5,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::{Acts, Tool};
+use super::call::Call;
 use super::commit::{self, CommitPreview, Committed, Taken};
-use super::declare::{Capability, Declaration, Hints};
+use super::declare::{Acts, Capability, Declaration, Hints};
 use super::deliver::{DeliveryDetails, Written, deliver};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
 use super::result::{ToolResult, schema_of_either};
-use super::service::Call;
 use crate::name::Hash;
 use crate::sync::SyncOptions;
 use crate::work::{Comment, Saving, Way};
@@ -26,6 +26,8 @@ static DECLARATION: Declaration = Declaration {
     summary: "Commit every change of this local checkout on its working branch, after its tests passed, then push it. \
               After a failed push, save again: with nothing changed it sends what is unsent.",
     needs: Capability::CheckIn,
+    acts: Acts::OnCheckout,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
     fields: &commit::PARTS,
     result: schema_of_either::<CommitPreview, SaveResult>,
@@ -52,14 +54,6 @@ impl Tool for Save {
         &DECLARATION
     }
 
-    fn acts(&self) -> Acts {
-        Acts::OnCheckout
-    }
-
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn repair(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
         NextCall::new(DECLARATION.name, commit::repair(fields))
     }
@@ -68,7 +62,7 @@ impl Tool for Save {
         let comment = commit::comment(input)?;
         let again = input.again();
         let saving = commit::prepare(call, Way::Push)?;
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.has_remote()?;
         let mut log = vec![Operation::reads("read_status")];
         if let Saving::Make(ready) = &saving {
             log.extend((remote && ready.continues()).then(|| Operation::changes("pull")));

@@ -3,17 +3,18 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use super::answer::{NextCall, Operation, Refusal};
 use super::binding::Guidance;
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Hints};
 use super::facts::{self, CallerReport, ServerFacts};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
 use super::publication::{self, Asking};
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 
 /// The tool.
 pub struct Status;
@@ -24,6 +25,8 @@ static DECLARATION: Declaration = Declaration {
     summary: "Who and where you are: your login and its capabilities, the repository, the host, the tools of this \
               connection, and whether the server takes pushes. For the work itself call ocx_context.",
     needs: Capability::Anyone,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints { open_world: true, ..Hints::LOOKS },
     fields: &facts::CALLER,
     result: schema_of::<StatusResult>,
@@ -63,8 +66,11 @@ impl Tool for Status {
         let store = call.store();
         let asking = Asking::of(call)?;
         let may_read = call.may(Capability::Read.letters())?;
-        let next = may_read.then(|| NextCall::new("ocx_context", facts::said(input)));
-        let mut known = StatusResult {
+        let begin = match call.workspace_if_any() {
+            Some(_) => NextCall::new("ocx_context", facts::said(input)),
+            None => NextCall::new("ocx_queue", json!({})),
+        };
+        let mut preview = StatusResult {
             login: call.user().to_string(),
             capabilities: store.capabilities(call.user())?.to_string(),
             repository: RepositoryFacts {
@@ -76,17 +82,17 @@ impl Tool for Status {
             server_facts: facts::server_facts(call, asking.unasked())?,
             caller_report: facts::caller_report(input),
             guidance: facts::guidance(call, input),
-            next_call: next.and_then(|next| facts::next_call(call, input, Some(next))),
+            next_call: if may_read { facts::next_call(call, input, Some(begin)) } else { None },
             blocker: (!may_read).then(|| {
                 format!("`{}` lacks capability `o`, without which no file can be read", call.user())
             }),
         };
         let mut log = vec![Operation::reads("read_user")];
-        let Some(remote) = asking.remote else { return Ok(Plan::looked(log, known)) };
+        let Some(remote) = asking.remote else { return Ok(Plan::looked(log, preview)) };
         log.push(Operation::reads("ask_server"));
-        Ok(Plan::change(log, known.clone(), move |_| {
-            known.server_facts.publication = publication::asked(call, &remote);
-            Ok(known)
+        Ok(Plan::change(log, preview.clone(), move |_| {
+            preview.server_facts.publication = publication::asked(call, &remote);
+            Ok(preview)
         }))
     }
 }

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::Refusal;
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::record::Record;
@@ -24,14 +24,13 @@ static DECLARATION: Declaration = Declaration {
     summary: "End an agent's run, on the server that runs it, by its record's hash, which ocx_create gave. What the agent \
               had not saved is dropped, and its response says `stopped`.",
     needs: Capability::Admin,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: true },
-    fields: &[Field {
-        name: "record",
-        kind: FieldKind::Text { bytes_max: 64, empty: false },
-        required: true,
-        positional: true,
-        doc: "the full hash of the agent's record, all 40 or 64 hex digits",
-    }],
+    fields: &[Field::hash("record")
+        .required()
+        .positional()
+        .doc("the full hash of the agent's record, all 40 or 64 hex digits")],
     result: schema_of::<StopResult>,
 };
 
@@ -80,7 +79,7 @@ fn post(call: &Call<'_>, text: &str) -> Result<Post> {
     let hint = "Give the full hash of the record, all 40 or 64 lower-case hex digits.";
     let hash = Hash::parse(text)
         .map_err(|e| Error::new(Kind::Invalid, format!("field `record`: {e}")).with_hint(hint))?;
-    let post = Forum::of(call.run().checkout().repository()).post(&hash).map_err(|e| match e.kind() {
+    let post = Forum::of(call.repository()).post(&hash).map_err(|e| match e.kind() {
         Kind::NotFound => e.with_hint(
             "Take the hash from what ocx_create gave; one that another clone made is here after ocx pull.",
         ),

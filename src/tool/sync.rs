@@ -6,17 +6,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
-use super::deliver::{Delivery, Written, deliver, link};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
+use super::deliver::{Delivery, Written, deliver};
 use super::encoded::{self, decoded};
 use super::encoded_bundle::{BundleSummary, EncodedBundle, Form, GIVEN_TEXT_MAX};
 use super::incoming_bundle::{HAVE, IncomingBundle, LandedReceipt, Landing, is_here};
 use super::input::Input;
+use super::interface::Tool;
 use super::page::counted;
 use super::plan::{Permit, Plan};
 use super::result::{ToolResult, schema_of_either};
-use super::service::Call;
 use crate::bundle::Bundle;
 use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
@@ -32,38 +32,16 @@ static DECLARATION: Declaration = Declaration {
     summary: "Import a bundle of another clone's branch here, all of it or nothing, and push it through this clone's \
               remote; `have` asks for newer check-ins in return. Does not route to a remote MCP.",
     needs: Capability::CheckIn,
+    acts: Acts::OnRecords,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
     fields: &[
-        Field {
-            name: "branch",
-            kind: FieldKind::Text { bytes_max: 120, empty: false },
-            required: true,
-            positional: true,
-            doc: "the branch of the bundled check-ins, never trunk",
-        },
-        Field {
-            name: "bundle",
-            kind: FieldKind::Text { bytes_max: GIVEN_TEXT_MAX, empty: false },
-            required: false,
-            positional: false,
-            doc: "the bundle of at most 9437184 bytes as standard base64 with padding and no line breaks; leave out only \
-                  where `have` is given",
-        },
-        Field {
-            name: "have",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: false,
-            positional: false,
-            doc: "the full hash of a check-in that you hold: its descendants come back as a bundle",
-        },
-        Field {
-            name: "form",
-            kind: FieldKind::Word(Form::WORDS),
-            required: false,
-            positional: false,
-            doc: "how that bundle is written: `fossil` for plain Fossil, `wire` is smaller and only OCX reads it; by \
-                  default as the bundle that you give, or else `wire`",
-        },
+        Field::text("branch", 120).required().positional().doc("the branch of the bundled check-ins, never trunk"),
+        Field::text("bundle", GIVEN_TEXT_MAX).doc("the bundle of at most 9437184 bytes as standard base64 with padding and no line breaks; leave out only \
+                  where `have` is given"),
+        Field::hash("have").doc("the full hash of a check-in that you hold: its descendants come back as a bundle"),
+        Field::word("form", Form::WORDS).doc("how that bundle is written: `fossil` for plain Fossil, `wire` is smaller and only OCX reads it; by \
+                  default as the bundle that you give, or else `wire`"),
     ],
     result: schema_of_either::<SyncResult, Landed>,
 };
@@ -121,10 +99,6 @@ impl Tool for Sync {
         &DECLARATION
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let branch = working(input.required("branch")?)?;
         let have = input.text("have").map(|text| full(call, input, text)).transpose()?;
@@ -141,13 +115,13 @@ impl Tool for Sync {
         })?;
         let back = have.map(|have| (have, form(input, Some(&bytes))));
         let bundle = Bundle::from_bytes(&bytes)?;
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.has_remote()?;
         let first = match IncomingBundle::of(call, &bundle, &branch, have) {
             Err(e) if !(remote && may_be_news(&e)) => return Err(e.into()),
             first => first,
         };
         let pulls = remote && first.as_ref().map_or(true, |given| given.continues);
-        let (known, imports) = match &first {
+        let (preview, imports) = match &first {
             Ok(given) => (SyncResult::Landing(given.landing(None)), given.new_ones() > 0),
             Err(e) => {
                 let (branch, before_the_pull) = (branch.to_string(), e.to_string());
@@ -158,7 +132,7 @@ impl Tool for Sync {
         log.extend(pulls.then(|| Operation::changes("pull")));
         log.extend(imports.then(|| Operation::changes("import_bundle")));
         log.extend(remote.then(|| Operation::changes("push")));
-        Ok(Plan::change(log, known, move |permit| {
+        Ok(Plan::change(log, preview, move |permit| {
             let given = if pulls { caught_up(call, permit, first, &bundle, &branch, have)? } else { first? };
             perform(call, permit, &given, back, &input.again())
         }))
@@ -190,8 +164,8 @@ fn caught_up(
     have: Option<Hash>,
 ) -> Result<IncomingBundle> {
     call.control().progress("fetching from the server");
-    let Some(remote) = call.run().remote()? else { return first };
-    match call.run().checkout().repository().pull(&remote) {
+    let Some(remote) = call.remote()? else { return first };
+    match call.repository().pull(remote) {
         Ok(Outcome::Received { .. }) => {
             permit.did("pull");
             IncomingBundle::of(call, bundle, branch, have)
@@ -208,7 +182,7 @@ fn perform(
     again: &Value,
 ) -> Result<Landed, Refusal> {
     call.control().progress("importing the bundle");
-    let imported = call.run().checkout().repository().import_bundle(&given.bundle, &given.import)?;
+    let imported = call.repository().import_bundle(&given.bundle, &given.import)?;
     if imported.artifacts > 0 {
         permit.did("import_bundle");
     }
@@ -264,7 +238,7 @@ fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Refusal> {
 /// The descendants of a check-in, as a bundle for one who holds it.
 fn after(call: &Call<'_>, have: Hash, form: Form) -> Result<Descendants, Refusal> {
     let selection = Selection::descendants(have).for_one_who_has(have);
-    let Some(encoded) = EncodedBundle::of(call.run().checkout().repository(), &selection, form)? else {
+    let Some(encoded) = EncodedBundle::of(call.repository(), &selection, form)? else {
         return Ok(Descendants::None { have, check_ins: [], of: 0, bundle: None });
     };
     let encoded = encoded.fitting(
@@ -277,7 +251,7 @@ fn after(call: &Call<'_>, have: Hash, form: Form) -> Result<Descendants, Refusal
 fn acknowledge(call: &Call<'_>, result: &mut Landed) -> Result<()> {
     for entry in &mut result.landing.landed {
         if result.delivery.pushed {
-            entry.link = link(call, &entry.checkin)?;
+            entry.link = call.link(&entry.checkin)?;
             entry.receipt = Some(None);
         } else {
             let receipt = call.store().receipt(&entry.checkin)?;

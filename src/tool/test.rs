@@ -5,14 +5,14 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::{Acts, Tool};
+use super::call::Call;
 use super::changes::ChangedFile;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::page::{self, BYTES_MAX, counted};
 use super::plan::Plan;
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
@@ -28,22 +28,15 @@ static DECLARATION: Declaration = Declaration {
     summary: "Run the tests that ocx-tests.json declares, or the one called `name`, on the files as they are. A pass \
               counts for exactly these files. If it still runs, the same call goes on waiting.",
     needs: Capability::CheckIn,
+    acts: Acts::OnCheckout,
+    writes: false,
     hints: Hints { read_only: false, destructive: false, idempotent: false, open_world: true },
     fields: &[
-        Field {
-            name: "name",
-            kind: FieldKind::Text { bytes_max: 200, empty: false },
-            required: false,
-            positional: true,
-            doc: "one of the tests that ocx_context lists; without it, every test",
-        },
-        Field {
-            name: "log_from",
-            kind: FieldKind::Number { min: 1, max: 1_000_000_000, default: 1 },
-            required: false,
-            positional: false,
-            doc: "run nothing; give the last run's full log from this line on (needs `name`)",
-        },
+        Field::text("name", 200)
+            .positional()
+            .doc("one of the tests that ocx_context lists; without it, every test"),
+        Field::place("log_from")
+            .doc("run nothing; give the last run's full log from this line on (needs `name`)"),
     ],
     result: schema_of::<RunResult>,
 };
@@ -124,16 +117,12 @@ impl Tool for Test {
         &DECLARATION
     }
 
-    fn acts(&self) -> Acts {
-        Acts::OnCheckout
-    }
-
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let name = input.text("name");
         if let Some(from) = input.number("log_from") {
             return logged(call, name, from);
         }
-        let tests = call.run().declared()?;
+        let tests = call.workspace()?.declared()?;
         let wanted: Vec<_> = match name {
             Some(name) => vec![tests.test(name).map_err(|e| not_declared(call, &tests, name, e))?],
             None => tests.tests().iter().collect(),
@@ -173,7 +162,7 @@ fn run(call: &Call<'_>, declared: &Declared, name: Option<&str>) -> Result<TestR
     let mut progress = |now: &Progress| call.control().progress(progress_line(now));
     let mut ask =
         Ask { wait: call.control().patience(), cancel: call.control().handle(), progress: &mut progress };
-    call.run().test(declared, &which, &mut ask)
+    call.workspace()?.test(declared, &which, &mut ask)
 }
 
 fn progress_line(now: &Progress) -> String {
@@ -280,7 +269,7 @@ fn logged<'a>(call: &Call<'_>, name: Option<&str>, from: u64) -> Result<Plan<'a>
         Error::new(Kind::Invalid, "field `log_from` needs `name`")
             .with_hint("Name the test whose log is wanted.")
     })?;
-    let part = call.run().log(name, from, page::LINES_MAX)?;
+    let part = call.workspace()?.log(name, from, page::LINES_MAX)?;
     let mut bytes = 0;
     let shown = part.lines.iter().take_while(|(_, line)| {
         bytes += page::json_bytes(line) + 2;

@@ -5,14 +5,14 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::encoded;
 use super::input::Input;
+use super::interface::Tool;
 use super::page::counted;
 use super::plan::Plan;
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, UnversionedName};
@@ -33,29 +33,16 @@ static DECLARATION: Declaration = Declaration {
     summary: "Give the bytes of an unversioned file as base64, with its SHA3-256: 6000 from byte `from`, or as many as \
               `bytes` asks for.",
     needs: Capability::Read,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints::LOOKS,
     fields: &[
-        Field {
-            name: "name",
-            kind: FieldKind::Text { bytes_max: 500, empty: false },
-            required: true,
-            positional: true,
-            doc: "the file's name, as ocx_unversioned_list gives it",
-        },
-        Field {
-            name: "from",
-            kind: FieldKind::Number { min: 0, max: 1 << 40, default: 0 },
-            required: false,
-            positional: false,
-            doc: "the first byte to give, counted from 0",
-        },
-        Field {
-            name: "bytes",
-            kind: FieldKind::Number { min: 1, max: BYTES_MAX, default: BYTES_USUAL },
-            required: false,
-            positional: false,
-            doc: "how many bytes to give",
-        },
+        Field::text("name", 500)
+            .required()
+            .positional()
+            .doc("the file's name, as ocx_unversioned_list gives it"),
+        Field::number("from", 0, 1 << 40, 0).doc("the first byte to give, counted from 0"),
+        Field::number("bytes", 1, BYTES_MAX, BYTES_USUAL).doc("how many bytes to give"),
     ],
     result: schema_of::<UnversionedGetResult>,
 };
@@ -84,7 +71,7 @@ impl Tool for UnversionedGet {
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
-        let files = Unversioned::of(call.run().checkout().repository());
+        let files = Unversioned::of(call.repository());
         let given = input.required("name")?;
         let name = UnversionedName::parse(given).map_err(|e| not_there(&files, given, e))?;
         let file = files.find(&name).map_err(|e| not_there(&files, name.as_str(), e))?;

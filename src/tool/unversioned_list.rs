@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use crate::error::Result;
 use crate::name::Hash;
 use crate::record::{UNVERSIONED_MAX, Unversioned};
@@ -26,14 +26,10 @@ static DECLARATION: Declaration = Declaration {
     summary: "List the unversioned files: name, bytes, SHA3-256 and time of each, 50 at a time. Read one with \
               ocx_unversioned_get.",
     needs: Capability::Read,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints::LOOKS,
-    fields: &[Field {
-        name: "from",
-        kind: FieldKind::Number { min: 1, max: 1_000_000_000, default: 1 },
-        required: false,
-        positional: false,
-        doc: "the number of the first file to give",
-    }],
+    fields: &[Field::place("from").doc("the number of the first file to give")],
     result: schema_of::<UnversionedListResult>,
 };
 
@@ -68,7 +64,7 @@ impl Tool for UnversionedList {
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let from = input.place("from");
-        let all = Unversioned::of(call.run().checkout().repository()).list()?;
+        let all = Unversioned::of(call.repository()).list()?;
         let listed = all.iter().skip(from - 1).take(FILES_MAX).map(|f| ListedFile {
             name: f.name.clone(),
             size: f.size,

@@ -5,15 +5,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::deliver::{Delivery, Written, deliver};
 use super::encoded;
 use super::input::Input;
+use super::interface::Tool;
 use super::page::counted;
 use super::plan::{Permit, Plan};
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, UnversionedName};
 use crate::record::{Unversioned, UnversionedFile};
@@ -31,30 +31,14 @@ static DECLARATION: Declaration = Declaration {
     summary: "Put an unversioned file of at most 786432 bytes, given as base64, in the place of any of that name, and \
               push it. The old content is not kept.",
     needs: Capability::UnversionedPut,
+    acts: Acts::OnRecords,
+    writes: true,
     hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: true },
     fields: &[
-        Field {
-            name: "name",
-            kind: FieldKind::Text { bytes_max: 500, empty: false },
-            required: true,
-            positional: true,
-            doc: "the file's name, folders with /",
-        },
-        Field {
-            name: "content",
-            kind: FieldKind::Text { bytes_max: CONTENT_BYTES_MAX, empty: true },
-            required: false,
-            positional: false,
-            doc: "the bytes, at most 786432, as standard base64 with padding and no line breaks; leave out only to \
-                  send again what is held with `hash`",
-        },
-        Field {
-            name: "hash",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: false,
-            positional: false,
-            doc: "the SHA3-256 of the bytes, as 64 hex digits: refuses what arrived otherwise",
-        },
+        Field::text("name", 500).required().positional().doc("the file's name, folders with /"),
+        Field::text("content", CONTENT_BYTES_MAX).may_be_empty().doc("the bytes, at most 786432, as standard base64 with padding and no line breaks; leave out only to \
+                  send again what is held with `hash`"),
+        Field::hash("hash").doc("the SHA3-256 of the bytes, as 64 hex digits: refuses what arrived otherwise"),
     ],
     result: schema_of::<UnversionedPutResult>,
 };
@@ -89,14 +73,10 @@ impl Tool for UnversionedPut {
         &DECLARATION
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let name = UnversionedName::parse(input.required("name")?)?;
         let hash = input.text("hash").map(sha3).transpose()?;
-        let files = Unversioned::of(call.run().checkout().repository());
+        let files = Unversioned::of(call.repository());
         let held = match files.find(&name) {
             Ok(held) => Some(held).filter(|held| held.here),
             Err(e) if e.kind() == Kind::NotFound => None,
@@ -111,7 +91,7 @@ impl Tool for UnversionedPut {
         };
         Unversioned::check_size(&name, content.len() as u64)?;
         let is_held = held.as_ref().is_some_and(|held| held.hash.names(&content));
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.has_remote()?;
         if is_held && !remote {
             return Err(Error::new(Kind::Unchanged, format!("`{name}` has exactly this content already"))
                 .with_hint("There is nothing to do; go on with the next task.")
@@ -120,7 +100,7 @@ impl Tool for UnversionedPut {
         let mut log = vec![Operation::reads("read_unversioned")];
         log.extend((!is_held).then(|| Operation::changes("put_unversioned")));
         log.extend(remote.then(|| Operation::changes("push")));
-        let known = UnversionedPutResult {
+        let preview = UnversionedPutResult {
             name: name.to_string(),
             size: content.len(),
             hash: Hash::of(&content),
@@ -130,8 +110,8 @@ impl Tool for UnversionedPut {
             time: None,
             delivery: None,
         };
-        Ok(Plan::change(log, known.clone(), move |permit| {
-            perform(call, permit, &Putting { files, name, content, is_held }, known)
+        Ok(Plan::change(log, preview.clone(), move |permit| {
+            perform(call, permit, &Putting { files, name, content, is_held }, preview)
         }))
     }
 }

@@ -6,15 +6,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer::{NextCall, Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::deliver::{Delivery, Written, deliver};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
 use super::replacement::{self, ChangedLines};
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
-use super::wiki_read::{PAGE, VERSION, as_text, not_there};
+use super::wiki_read::{PAGE, as_text, not_there};
 use crate::error::{Error, Kind, Result};
 use crate::format::Markup;
 use crate::name::{Hash, PageName};
@@ -31,30 +31,15 @@ static DECLARATION: Declaration = Declaration {
     summary: "Replace `old`, which must stand on the page exactly once, by `new`, and push. Copy `old` from \
               ocx_wiki_read. Empty `old`: add `new` at the end, making the page (Markdown) if there is none.",
     needs: Capability::WikiEdit,
+    acts: Acts::OnRecords,
+    writes: true,
     hints: Hints { read_only: false, destructive: true, idempotent: false, open_world: true },
     fields: &[
-        Field { name: "page", kind: PAGE, required: true, positional: true, doc: "the page's name" },
-        Field {
-            name: "old",
-            kind: replacement::TEXT,
-            required: true,
-            positional: false,
-            doc: replacement::OLD,
-        },
-        Field {
-            name: "new",
-            kind: replacement::TEXT,
-            required: true,
-            positional: false,
-            doc: replacement::NEW,
-        },
-        Field {
-            name: "version",
-            kind: VERSION,
-            required: false,
-            positional: false,
-            doc: "ocx_wiki_read's `version`: refuses the edit if the page has moved on since",
-        },
+        PAGE.required().doc("the page's name"),
+        replacement::OLD,
+        replacement::NEW,
+        Field::hash("version")
+            .doc("ocx_wiki_read's `version`: refuses the edit if the page has moved on since"),
     ],
     result: schema_of::<WikiEditResult>,
 };
@@ -110,15 +95,11 @@ impl Tool for WikiEdit {
         &DECLARATION
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let (old, new) = (input.required("old")?, input.required("new")?);
         let page = PageName::parse(input.required("page")?)?;
         let seen = input.text("version").map(Hash::parse).transpose()?;
-        let wiki = Wiki::of(call.run().checkout().repository());
+        let wiki = Wiki::of(call.repository());
         let before = match wiki.read(&page, None) {
             Ok(before) => Some(before),
             Err(e) if e.kind() == Kind::NotFound && old.is_empty() => None,
@@ -128,14 +109,14 @@ impl Tool for WikiEdit {
             Some(_) => call.require("k", "an edit of a wiki page")?,
             None => call.require("f", "a new wiki page")?,
         }
-        let remote = call.run().checkout().repository().remote()?.is_some();
+        let remote = call.has_remote()?;
         let push = remote.then(|| Operation::changes("push"));
         let again = input.again();
         if let Some(made) = &before
             && remote
             && is_this_edit(call, &wiki, &page, made, (old, new), seen.as_ref())?
         {
-            let known = WikiEditResult {
+            let preview = WikiEditResult {
                 written: Some(WrittenVersion::of(&made.version)),
                 note: Some(
                     "The edit was made before and not sent; it is sent now, and the page is not changed again.",
@@ -145,15 +126,15 @@ impl Tool for WikiEdit {
             let mut log = vec![Operation::reads("read_wiki_page")];
             log.extend(push);
             let hash = made.version.hash;
-            return Ok(Plan::change(log, known.clone(), move |permit| {
-                send(call, permit, known, hash, &page, &again)
+            return Ok(Plan::change(log, preview.clone(), move |permit| {
+                send(call, permit, preview, hash, &page, &again)
             }));
         }
         unmoved(&page, before.as_ref(), seen.as_ref())?;
         let edit = Edit::of(page, before.as_ref(), input)?;
         let mut log = vec![Operation::reads("read_wiki_page"), Operation::changes(edit.op())];
         log.extend(push);
-        Ok(Plan::change(log, edit.known.clone(), move |permit| edit.perform(call, &wiki, permit, &again)))
+        Ok(Plan::change(log, edit.preview.clone(), move |permit| edit.perform(call, &wiki, permit, &again)))
     }
 }
 
@@ -163,7 +144,7 @@ struct Edit {
     previous: Option<Hash>,
     markup: Markup,
     text: String,
-    known: WikiEditResult,
+    preview: WikiEditResult,
 }
 
 impl Edit {
@@ -182,8 +163,8 @@ impl Edit {
             mimetype: markup.as_str().to_owned(),
             lines: replacement::shown(&text, &replaced, &replacement::notes(&replaced, "page"))?,
         };
-        let known = WikiEditResult { edit: Some(change), ..WikiEditResult::of(&page) };
-        Ok(Self { page, previous, markup, text, known })
+        let preview = WikiEditResult { edit: Some(change), ..WikiEditResult::of(&page) };
+        Ok(Self { page, previous, markup, text, preview })
     }
 
     fn op(&self) -> &'static str {
@@ -201,7 +182,7 @@ impl Edit {
         let made = wiki.write(&self.page, &text, call.user()).map_err(|e| moved(e, &self.page))?;
         permit.did(self.op());
         permit.end_turn();
-        let result = WikiEditResult { written: Some(WrittenVersion::of(&made)), ..self.known.clone() };
+        let result = WikiEditResult { written: Some(WrittenVersion::of(&made)), ..self.preview.clone() };
         if made.pending {
             return Ok(WikiEditResult { delivery: Some(Delivery::held_back()), ..result });
         }

@@ -5,13 +5,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::answer::{Operation, Refusal};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::page::{LINES_MAX, Page, ShownPage, counted};
 use super::plan::Plan;
 use super::result::{ToolResult, schema_of};
-use super::service::Call;
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, PageName};
@@ -22,10 +22,7 @@ use crate::text;
 const PAGES_MAX: usize = 100;
 
 /// The name of a page.
-pub(super) const PAGE: FieldKind = FieldKind::Text { bytes_max: 100, empty: false };
-
-/// The hash of a version of it.
-pub(super) const VERSION: FieldKind = FieldKind::Text { bytes_max: 64, empty: false };
+pub(super) const PAGE: Field = Field::text("page", 100).positional();
 
 /// The tool.
 pub struct WikiRead;
@@ -36,29 +33,14 @@ static DECLARATION: Declaration = Declaration {
     summary: "Read up to 200 lines of a wiki page, exactly as they are; with `version`, as it was then. Without `page`: \
               the names of all pages.",
     needs: Capability::WikiRead,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints::LOOKS,
     fields: &[
-        Field {
-            name: "page",
-            kind: PAGE,
-            required: false,
-            positional: true,
-            doc: "the page's name; leave it out for the list of pages",
-        },
-        Field {
-            name: "from",
-            kind: FieldKind::Number { min: 1, max: 1_000_000_000, default: 1 },
-            required: false,
-            positional: false,
-            doc: "the number of the first line, or page of the list, to give",
-        },
-        Field {
-            name: "version",
-            kind: VERSION,
-            required: false,
-            positional: false,
-            doc: "the full hash of a version of the page, as `versions` lists them: the text of then",
-        },
+        PAGE.doc("the page's name; leave it out for the list of pages"),
+        Field::place("from").doc("the number of the first line, or page of the list, to give"),
+        Field::hash("version")
+            .doc("the full hash of a version of the page, as `versions` lists them: the text of then"),
     ],
     result: schema_of::<WikiReadResult>,
 };
@@ -118,7 +100,7 @@ impl Tool for WikiRead {
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
-        let wiki = Wiki::of(call.run().checkout().repository());
+        let wiki = Wiki::of(call.repository());
         let from = input.place("from");
         let (op, result) = match (input.text("page"), input.text("version")) {
             (Some(page), version) => ("read_wiki_page", page_of(&wiki, page, version, from)?),

@@ -24,6 +24,22 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Act in the checkout that holds DIR instead of the current folder"),
         )
+        .arg(
+            Arg::new("repository")
+                .short('R')
+                .long("repository")
+                .value_name("REPO")
+                .global(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("Act on the repository file REPO, without a checkout"),
+        )
+        .arg(
+            Arg::new("user")
+                .long("user")
+                .value_name("LOGIN")
+                .global(true)
+                .help("Act as LOGIN instead of the checkout's or the repository's own user"),
+        )
         .subcommands(places())
         .subcommand(super::bundle::command())
         .subcommands(super::sync::commands())

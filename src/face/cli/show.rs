@@ -132,7 +132,20 @@ fn harmless(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use schemars::JsonSchema;
+    use serde::Serialize;
+
     use super::*;
+    use crate::tool::ToolResult;
+
+    #[derive(Debug, Serialize, JsonSchema)]
+    struct Text(String);
+
+    impl ToolResult for Text {
+        fn readable(&self) -> Option<Readable> {
+            Some(Readable { text: self.0.clone(), ..Readable::default() })
+        }
+    }
 
     #[test]
     fn what_is_cut_and_where_it_goes_on_is_said_beside_the_text() {
@@ -145,6 +158,9 @@ mod tests {
 
     #[test]
     fn a_terminal_gets_no_control_characters() {
-        assert_eq!(harmless("\u{1b}[31mred\n"), "\\u{1b}[31mred\n");
+        let text = Box::new(Text("\u{1b}[31mred\n".into()));
+        let answer = Answer::done("ocx_read", false, Vec::new(), text);
+        assert_eq!(readable(&answer, true).out, "\\u{1b}[31mred\n");
+        assert_eq!(readable(&answer, false).out, "\u{1b}[31mred\n");
     }
 }

@@ -28,7 +28,7 @@ use self::lines::Lines;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
-use crate::tool::{self, Answer, Binding, CallControl, Declaration, Hints, Refusal, Service};
+use crate::tool::{self, Answer, Binding, CallControl, Catalogue, Declaration, Hints, Refusal, Service};
 
 /// How often a call that takes long says that it goes on.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
@@ -49,6 +49,12 @@ const INSTRUCTIONS: &str = "Work in a Fossil checkout. Start with ocx_context: i
 branch, what is changed and the tests. Find with ocx_find, read with ocx_read, change with ocx_edit (copy `old` \
 exactly from what ocx_read gave), run ocx_test, then ocx_save, which commits and pushes. Every answer begins with \
 `ok`; when it is false, do what `next_step` says, or make the call in `next_call` as it stands.";
+
+/// What is said where there is a repository and no checkout.
+const NO_CHECKOUT: &str = "Work with the records of a Fossil repository; there is no checkout here, so nothing acts on \
+files. Start with ocx_status, then ocx_queue: it gives the check-ins and posts that wait on you. Read check-ins with ocx_read's \
+`checkin`, judge them with ocx_audit, answer with ocx_post, and use the wiki. Every answer begins with `ok`; when it is \
+false, do what `next_step` says, or make the call in `next_call` as it stands.";
 
 /// What is said besides where the checkout is not among the caller's files.
 const REMOTE: &str = " The checkout is on this server: no call reaches the files of your computer. If you have a Fossil \
@@ -112,6 +118,7 @@ impl ServerHandler for Server {
                     .with_title("OCX: tools for a Fossil checkout"),
             )
             .with_instructions(match self.session.binding() {
+                _ if !self.session.is_in_checkout() => NO_CHECKOUT.to_owned(),
                 Binding::Local => INSTRUCTIONS.to_owned(),
                 Binding::Remote => format!("{INSTRUCTIONS}{REMOTE}"),
             })
@@ -123,7 +130,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let tools =
-            tool::catalogue::TOOLS.iter().map(|t| listed(t.declaration(), self.session.binding())).collect();
+            self.session.catalogue().declarations().map(|t| listed(t, self.session.binding())).collect();
         Ok(ListToolsResult::with_all_items(tools).with_ttl_ms(LIST_TTL_MS))
     }
 
@@ -133,7 +140,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Some(reason) = context.meta.get(rescue::REFUSAL) {
-            return Ok(result(refused(&request.name, reason)).into());
+            return Ok(result(refused(self.session.catalogue(), &request.name, reason)).into());
         }
         Ok(self.call(request, context).await.into())
     }
@@ -175,8 +182,11 @@ impl Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let looks =
-            tool::catalogue::find(&request.name).is_some_and(|t| t.declaration().hints == Hints::LOOKS);
+        let looks = self
+            .session
+            .catalogue()
+            .find(&request.name)
+            .is_some_and(|t| t.declaration().hints == Hints::LOOKS);
         if looks && context.meta.get_progress_token().is_none() {
             let (session, watch) = (self.session_for(&context), CallControl::default());
             let _bound = bound(context.ct.clone(), watch.handle());
@@ -297,11 +307,11 @@ fn result(answer: Answer) -> CallToolResult {
 }
 
 /// The refusal of a call whose arguments could not be read.
-fn refused(name: &str, reason: &Value) -> Answer {
+fn refused(catalogue: Catalogue, name: &str, reason: &Value) -> Answer {
     let why = reason["why"].as_str().unwrap_or("the arguments cannot be read");
     let error =
         Error::new(Kind::Invalid, why).with_hint("Send `arguments` as a JSON object of well-formed strings.");
-    let tool = tool::catalogue::find(name).map(tool::catalogue::Tool::declaration);
+    let tool = catalogue.find(name).map(tool::Tool::declaration);
     let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::repair::named(tool, meant));
     Answer::refused(name, false, Vec::new(), Refusal::from(error).or_next(next))
 }

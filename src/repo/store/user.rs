@@ -87,6 +87,15 @@ impl Store {
         self.first(sql, [user.as_str()], |row| Ok(UserInfo { caps: text(row, 0)?, info: text(row, 1)? }))
     }
 
+    /// Who acts in a local repository without naming a login: its default user, else the first who may do everything.
+    ///
+    /// # Errors
+    /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`]; [`Kind::Invalid`] for a name that is no login.
+    pub fn default_user(&self) -> Result<Option<User>> {
+        let name = self.setting("default-user")?.or(self.first_user()?);
+        name.map(|name| User::parse(&name)).transpose()
+    }
+
     /// What a user may do: own letters, those of `reader` (`u`) and `developer` (`v`), and those that
     /// everyone (`nobody`) and every login (`anonymous`) has.
     ///
