@@ -52,7 +52,7 @@ impl Tool for Status {
         result.insert("guidance".into(), facts::guidance(call, input));
         if call.may(Capability::Read.letters())? {
             let begin = match call.workspace_if_any() {
-                Some(_) => NextCall::new("ocx_context", facts::said(input)),
+                Some(_) => NextCall::new("ocx_context", facts::caller_fields(input)),
                 None => NextCall::new("ocx_queue", json!({})),
             };
             let next = facts::next_call(call, input, Some(begin));
