@@ -30,7 +30,7 @@ pub(super) fn server_facts(call: &Call<'_>, publication: &Value) -> Result<Value
         "provenance": "endpoint",
         "execution_location": call.binding().location(workspace.is_some()),
         "release": env!("CARGO_PKG_VERSION"),
-        "tools": call.declarations().iter().map(|tool| tool.name).collect::<Vec<_>>(),
+        "tools": call.declarations().all().map(|tool| tool.name).collect::<Vec<_>>(),
         "login": call.user().as_str(),
         "capabilities": call.store().capabilities(call.user())?.to_string(),
         "capabilities_source": "local_repository",
