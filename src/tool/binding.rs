@@ -1,5 +1,5 @@
-//! Where calls act, seen from who makes them, and the words that say so. The tools are the same everywhere; what their
-//! list says of them follows the binding, and what an answer says follows the caller's report too.
+//! Where calls act, seen from who makes them, and the words that say so. The tools are the same everywhere. The binding
+//! decides what their list says of them; the caller's report decides what an answer says.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub enum Binding {
 pub(super) enum Situation {
     Clone,
     Setup,
-    /// Unavailable, or nobody looked: the work is done in the remote checkout.
+    /// Unavailable, or nobody looked. The work is done in the remote checkout.
     Unknown,
 }
 
@@ -80,7 +80,7 @@ impl Serialize for Guidance {
 const GUIDED: [&str; 3] = ["ocx_context", "ocx_sync", "ocx_save"];
 
 impl Binding {
-    /// What is said of a tool where the caller's situation is not known, as in the list of tools: at most 200
+    /// The summary of a tool where the caller's situation is not known, as in the list of tools. It has at most 200
     /// characters.
     #[must_use]
     pub fn summary(self, tool: &Declaration) -> &'static str {

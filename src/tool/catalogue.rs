@@ -7,7 +7,7 @@ use super::{
     status, stop, sync, test, unversioned_get, unversioned_list, unversioned_put, wiki_edit, wiki_read,
 };
 
-/// Tools that are offered together. A service holds one, and hands it to the dispatcher.
+/// Tools that a service offers together. The service hands its catalogue to the dispatcher.
 #[derive(Clone, Copy)]
 pub struct Catalogue(&'static [&'static dyn Tool]);
 

@@ -1,4 +1,4 @@
-//! A call while it runs: its end can be asked for, and its last line of progress can be read.
+//! The control of a running call: it can be cancelled, and its last line of progress can be read.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::cancel::Cancel;
 
-/// How long a caller waits unless it says otherwise; clients give up after a minute.
+/// How long a caller waits unless it says otherwise. Clients give up after a minute.
 const PATIENCE: Duration = Duration::from_secs(45);
 
 /// What the caller of a tool and the tool share while it runs.

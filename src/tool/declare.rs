@@ -63,14 +63,14 @@ pub struct Declarations(Arc<[&'static Declaration]>);
 
 impl Declarations {
     /// Every declaration.
-    pub fn iter(&self) -> impl Iterator<Item = &'static Declaration> + Clone {
+    pub fn all(&self) -> impl Iterator<Item = &'static Declaration> + Clone {
         self.0.iter().copied()
     }
 
     /// The declaration of the tool of that name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&'static Declaration> {
-        self.iter().find(|tool| tool.name == name)
+        self.all().find(|tool| tool.name == name)
     }
 }
 

@@ -64,7 +64,7 @@ fn steps(
     }
     let done = perform(tool, &call, &input);
     if let Some(workspace) = call.workspace_if_any() {
-        // What was looked at is a matter of speed only, and nothing that a call could fail for.
+        // This only makes the next call faster, so a failure of it is none of this call's.
         let _ = workspace.checkout().remember();
     }
     done
@@ -85,7 +85,7 @@ fn repaired(
     Some(tool.repair(&call, fields)).filter(|next| is_valid(service, next))
 }
 
-/// Refuses what would act on files that are not the caller's to change, or not here at all.
+/// Refuses a call on files that are not here, or that the caller may not change.
 fn admit(call: &Call<'_>, tool: &dyn Tool, input: &Input) -> Result<(), Refusal> {
     let (acts, name) = (tool.declaration().acts, tool.declaration().name);
     if acts == Acts::OnRecords {
@@ -138,7 +138,7 @@ fn is_valid(service: &Service, next: &NextCall) -> bool {
     tool.is_some_and(|tool| Input::fits(tool.declaration(), &next.arguments).is_ok())
 }
 
-/// A next call that its own tool would refuse helps nobody.
+/// Checks that the next call is one that its tool takes.
 fn checked(service: &Service, refusal: Refusal) -> Refusal {
     debug_assert!(
         refusal.next_call().is_none_or(|next| is_valid(service, next)),

@@ -62,7 +62,7 @@ pub(super) fn server_facts(call: &Call<'_>, publication: Publication) -> Result<
         provenance: "endpoint",
         execution_location: call.binding().location(workspace.is_some()),
         release: env!("CARGO_PKG_VERSION"),
-        tools: call.declarations().iter().map(|tool| tool.name).collect(),
+        tools: call.declarations().all().map(|tool| tool.name).collect(),
         login: call.user().to_string(),
         capabilities: call.store().capabilities(call.user())?.to_string(),
         capabilities_source: "local_repository",
@@ -88,22 +88,22 @@ pub(super) fn caller_report(input: &Input) -> CallerReport {
     }
 }
 
-/// What the most used tools do in the situation that the caller reported.
+/// What the tools that matter most do in the situation that the caller reported.
 pub(super) fn guidance(call: &Call<'_>, input: &Input) -> Guidance {
     call.binding().guidance(call.declarations(), situation(input))
 }
 
-/// The next call in the situation that the caller reported: the work is in this checkout, whatever the caller has
-/// elsewhere, but for a caller who has, or can make, a clone apart from a remote one.
+/// The next call in the situation that the caller reported. The work is done here, unless this connection is remote and
+/// the caller has a clone or can make one.
 pub(super) fn next_call(call: &Call<'_>, input: &Input, here: Option<NextCall>) -> Option<NextCall> {
     if call.binding() == Binding::Local || situation(input) == Situation::Unknown {
         return here;
     }
-    Some(NextCall::new("ocx_commit_and_sync_guide", said(input)))
+    Some(NextCall::new("ocx_commit_and_sync_guide", caller_fields(input)))
 }
 
-/// What the caller said of itself, so that the next tool hears it too.
-pub(super) fn said(input: &Input) -> Value {
+/// The fields in which the caller spoke of itself, so that the next tool hears them too.
+pub(super) fn caller_fields(input: &Input) -> Value {
     let field = |name: &'static str| Some((name.to_owned(), Value::from(input.text(name)?)));
     Value::Object(CALLER.iter().filter_map(|f| field(f.name)).collect())
 }

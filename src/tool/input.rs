@@ -29,7 +29,7 @@ impl Input {
         Ok(Self::of(given))
     }
 
-    /// Input that is known to [fit](Self::fits).
+    /// Takes input that [fits](Self::fits).
     pub(super) fn of(given: Value) -> Self {
         match given {
             Value::Object(fields) => Self { fields },
@@ -109,7 +109,7 @@ impl Input {
         self.fields.get(field)
     }
 
-    /// Whether a switch is on, as it is where it was not given.
+    /// Whether a switch is on. It is on where it was not given.
     #[must_use]
     pub fn switch(&self, field: &str) -> bool {
         self.fields.get(field).and_then(Value::as_bool).unwrap_or(true)

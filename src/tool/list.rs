@@ -1,5 +1,5 @@
-//! Fields that hold lists: the logins that an agent hears, and what wakes it. What does not fit is named by its place,
-//! as in `wake[1].branch`.
+//! Fields that hold lists: the logins that an agent hears, and what wakes it. A refusal names the place of what does not
+//! fit, as in `wake[1].branch`.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! The call that was probably meant, where one cannot be made as it stands. It goes into `next_call` whole, for the
-//! caller to make: nothing is coerced and nothing done.
+//! Repairs a call that cannot be made as it stands. The repaired call goes whole into `next_call`, and the caller makes
+//! it. Nothing is coerced and nothing is done here.
 
 use std::path::Path;
 
@@ -126,8 +126,8 @@ fn word(words: &'static [&'static str], value: &Value) -> Option<&'static str> {
     suggest::nearest(value.as_str()?.trim(), words.iter().copied())
 }
 
-/// The file of the tree that `text`, which is no path of one, was probably meant to be: without what shells, editors
-/// and diffs put around paths. With `may_be_new` it need not be there, unless `text` was absolute. `tracked` says
+/// The file of the tree that `text` probably means where it is no path: without what shells, editors and diffs put
+/// around paths. With `may_be_new` the file need not be there, unless `text` is absolute. `tracked` says
 /// whether a path is one of the check-in that the checkout at `root` builds on.
 pub(super) fn path(
     root: Option<&Path>,

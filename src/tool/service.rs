@@ -71,12 +71,6 @@ impl Service {
         Self { binding, ..self }
     }
 
-    /// The same with other tools.
-    #[must_use]
-    pub fn offering(self, catalogue: Catalogue) -> Self {
-        Self { catalogue, declarations: catalogue.declarations().collect(), ..self }
-    }
-
     /// The same for a caller who has proved to be `login`, instead of the checkout's user. Its rights are those of that
     /// login in the repository.
     #[must_use]

@@ -67,7 +67,7 @@ impl Tool for Status {
         let asking = Asking::of(call)?;
         let may_read = call.may(Capability::Read.letters())?;
         let begin = match call.workspace_if_any() {
-            Some(_) => NextCall::new("ocx_context", facts::said(input)),
+            Some(_) => NextCall::new("ocx_context", facts::caller_fields(input)),
             None => NextCall::new("ocx_queue", json!({})),
         };
         let mut preview = StatusResult {

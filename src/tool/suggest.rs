@@ -2,7 +2,7 @@
 
 use super::declare::Field;
 
-/// The candidate nearest to `given`, where one is near enough to be worth naming.
+/// Returns the candidate nearest to `given`, or nothing if none is near.
 ///
 /// ```
 /// assert_eq!(ocx::tool::suggest::nearest("file_path", ["path", "old"]), Some("path"));
@@ -80,7 +80,7 @@ fn plain(name: &str) -> String {
         .collect()
 }
 
-/// How far apart two names are, when near enough: a word within the other counts as near.
+/// Returns how far apart two names are, or nothing if they are not near. A word within the other counts as near.
 fn distance_within(given: &str, candidate: &str) -> Option<usize> {
     let allowed = 1 + candidate.chars().count() / 4;
     let distance = strsim::levenshtein(given, candidate);

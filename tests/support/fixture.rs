@@ -79,7 +79,7 @@ impl Fixture {
 
     /// The answer of a tool, called in this process.
     pub fn call(&self, tool: &str, input: Value) -> Value {
-        ocx::tool::call(&self.session, tool, input, &CallControl::default()).into_json()
+        super::answer::call(&self.session, tool, input)
     }
 
     /// The result of a call that must be done.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 pub mod alone;
+pub mod answer;
 pub mod client;
 pub mod clones;
 pub mod fixture;

@@ -57,7 +57,7 @@ impl Served {
     }
 
     pub fn call(&self, tool: &str, input: Value) -> Value {
-        ocx::tool::call(&self.session, tool, input, &CallControl::default()).into_json()
+        super::answer::call(&self.session, tool, input)
     }
 
     pub fn edit(&self, old: &str, new: &str) {

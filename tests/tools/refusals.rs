@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use ocx::process::Leash;
-use ocx::tool::{CallControl, Input, Service, catalogue};
+use ocx::tool::{Input, Service, catalogue};
 use serde_json::{Value, json};
 
 use crate::support::served::Served;
@@ -14,7 +14,7 @@ fn edit(path: &str, old: &str, new: &str) -> Value {
 }
 
 fn ask(session: &Service, tool: &str, input: &Value) -> Value {
-    ocx::tool::call(session, tool, input.clone(), &CallControl::default()).into_json()
+    crate::support::answer::call(session, tool, input.clone())
 }
 
 /// Checks a refusal: its code, that it names what is wrong, and that what it says to do next can be done.

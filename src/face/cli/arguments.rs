@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 use super::Listen;
 use crate::tool::{Binding, Declaration, Field, FieldKind, catalogue};
 
+/// Where help lists what goes with every command: after the command's own options.
+const AFTER_OWN: usize = 100;
+
 /// The whole command line.
 pub fn command() -> Command {
     Command::new("ocx")
@@ -31,6 +34,7 @@ pub fn command() -> Command {
                 .value_name("REPO")
                 .global(true)
                 .value_parser(value_parser!(PathBuf))
+                .display_order(AFTER_OWN)
                 .help("Act on the repository file REPO, without a checkout"),
         )
         .arg(
@@ -38,6 +42,7 @@ pub fn command() -> Command {
                 .long("user")
                 .value_name("LOGIN")
                 .global(true)
+                .display_order(AFTER_OWN + 1)
                 .help("Act as LOGIN instead of the checkout's or the repository's own user"),
         )
         .subcommands(places())

@@ -43,7 +43,7 @@ impl Ground {
     }
 
     fn call(&self, input: Value) -> Value {
-        ocx::tool::call(&self.session, "ocx_sync", input, &CallControl::default()).into_json()
+        crate::support::answer::call(&self.session, "ocx_sync", input)
     }
 
     fn sync(&self, bytes: &[u8]) -> Value {
@@ -167,7 +167,7 @@ fn b06_the_server_has_what_landed_and_nothing_is_private() {
     for (old, new) in [("a", "b"), ("b", "c")] {
         let edit = json!({"path": "a.txt", "old": old, "new": new});
         assert!(ocx::tool::call(&mine, "ocx_edit", edit, &CallControl::default()).ok());
-        made = ocx::tool::call(&mine, "ocx_commit_and_sync", four(new), &CallControl::default()).into_json();
+        made = crate::support::answer::call(&mine, "ocx_commit_and_sync", four(new));
     }
     let answer = s.call("ocx_sync", made["result"]["next_call"]["arguments"].clone());
     assert_eq!((&answer["ok"], &answer["result"]["new"]), (&json!(true), &json!(2)), "{answer:#}");
@@ -403,7 +403,7 @@ fn a03_a_reader_publishes_nothing() {
     for (tool, input) in
         [("ocx_commit_and_sync", four("t")), ("ocx_sync", json!({"branch": BRANCH, "have": g.place.root()}))]
     {
-        let answer = ocx::tool::call(&g.session, tool, input, &CallControl::default()).into_json();
+        let answer = crate::support::answer::call(&g.session, tool, input);
         assert_eq!(answer["code"], "denied", "{answer}");
     }
     assert!(

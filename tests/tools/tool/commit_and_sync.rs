@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ocx::bundle::Bundle;
 use ocx::process::Leash;
-use ocx::tool::{Binding, CallControl, Service};
+use ocx::tool::{Binding, Service};
 use serde_json::{Value, json};
 
 use super::sync::Mine;
@@ -113,7 +113,7 @@ fn a_remote_endpoint_refuses_it_and_offers_the_save_of_its_own_checkout() {
     let session = Service::with_leash(f.root(), Leash::at(OCX)).bound(Binding::Remote);
     let mut input = four("t");
     input["have"] = f.done("ocx_context", json!({}))["parent"]["checkin"].clone();
-    let answer = ocx::tool::call(&session, "ocx_commit_and_sync", input, &CallControl::default()).into_json();
+    let answer = crate::support::answer::call(&session, "ocx_commit_and_sync", input);
     assert_eq!((&answer["code"], f.check_ins()), (&json!("denied"), before), "{answer:#}");
     assert_eq!(answer["next_call"], json!({"tool": "ocx_save", "arguments": four("t")}));
 }

@@ -22,3 +22,4 @@ mod sync;
 mod test;
 mod unversioned_put;
 mod wiki_edit;
+mod without_checkout;

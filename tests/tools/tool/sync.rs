@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ocx::process::Leash;
-use ocx::tool::{CallControl, Service};
+use ocx::tool::Service;
 use serde_json::{Value, json};
 
 use crate::support::served::Served;
@@ -25,7 +25,7 @@ impl<'a> Mine<'a> {
     }
 
     pub fn call(&self, tool: &str, input: Value) -> Value {
-        ocx::tool::call(&self.session, tool, input, &CallControl::default()).into_json()
+        crate::support::answer::call(&self.session, tool, input)
     }
 
     #[track_caller]

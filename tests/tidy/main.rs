@@ -1,6 +1,8 @@
 //! The rules that the folders keep: each module uses only the rows above it, `unsafe` stays in its
 //! room, files stay readable, and nothing of Fossil's is committed.
 
+mod imports;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +13,8 @@ const ROWS: [&str; 21] = [
 ];
 /// The most lines that a file has without its tests.
 const LINES_MAX: usize = 400;
+/// The most lines that a function has.
+const FUNCTION_LINES_MAX: usize = 70;
 
 #[test]
 fn each_module_uses_only_the_rows_above_it() {
@@ -90,6 +94,83 @@ fn files_stay_readable() {
 }
 
 #[test]
+fn no_two_files_import_each_other_in_a_circle_outside_the_engine() {
+    let sources: Vec<_> = sources()
+        .into_iter()
+        .filter(|(file, _)| !file.starts_with("src/engine/build") && !is_test(file))
+        .collect();
+    let mut circles = imports::circles(&imports::imports(&sources));
+    circles.retain(|circle| !circle.iter().all(|file| file.starts_with("src/engine")));
+    assert!(circles.is_empty(), "{circles:#?}");
+}
+
+#[test]
+fn functions_fit_on_a_screen() {
+    let mut long = Vec::new();
+    for (file, text) in sources() {
+        let mut begun: Option<(usize, String, String)> = None;
+        for (number, line) in without_tests(&text).lines().enumerate() {
+            let indent: String = line.chars().take_while(|c| *c == ' ').collect();
+            match &begun {
+                None if is_function(line.trim_start()) && !line.ends_with(['}', ';']) => {
+                    begun = Some((number, indent, line.trim().to_owned()));
+                }
+                Some((start, outer, head)) if *outer == indent && ["}", ");", ";"].contains(&line.trim()) => {
+                    if number - start >= FUNCTION_LINES_MAX {
+                        long.push(format!(
+                            "{}:{}: {} lines: {head}",
+                            file.display(),
+                            start + 1,
+                            number - start + 1
+                        ));
+                    }
+                    begun = None;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(long.is_empty(), "longer than {FUNCTION_LINES_MAX} lines: {long:#?}");
+}
+
+/// Whether a line begins a function.
+fn is_function(line: &str) -> bool {
+    let words = line.split_whitespace();
+    let mut rest = words.skip_while(|word| {
+        word.starts_with("pub")
+            || word.ends_with(')')
+            || ["const", "async", "unsafe", "extern", "\"C\""].contains(word)
+    });
+    rest.next() == Some("fn")
+}
+
+#[test]
+fn layers_name_nothing_above_them() {
+    let rows: Vec<&str> = ROWS.iter().copied().take_while(|row| *row != "tool").collect();
+    let mut named = Vec::new();
+    for (file, text) in sources() {
+        let Some(row) = row_of(&file).filter(|row| *row < rows.len()) else { continue };
+        for (number, line) in without_tests(&text).lines().enumerate() {
+            let is_comment = line.trim_start().starts_with("//");
+            let names = [
+                "ocx_context",
+                "ocx_save",
+                "ocx_test",
+                "ocx_edit",
+                "ocx_read",
+                "ocx_find",
+                "`ocx ",
+                "`fossil ",
+            ];
+            if !is_comment && line.contains('"') && names.iter().any(|name| line.contains(name)) {
+                named.push(format!("{} ({}):{}: {}", file.display(), rows[row], number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(named.is_empty(), "tools and commands are named by layers below them: {named:#?}");
+}
+
+#[test]
 fn nothing_is_left_to_do() {
     for (file, text) in sources() {
         for word in [concat!("to", "do!("), concat!("un", "implemented!("), "FIXME", "XXX:"] {
@@ -132,6 +213,11 @@ fn sources() -> Vec<(PathBuf, String)> {
     }
     assert!(found.len() > 20, "the sources are not where this test looks");
     found
+}
+
+/// Whether a file holds nothing but tests.
+fn is_test(file: &Path) -> bool {
+    file.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("tests") || stem == "plain_fossil")
 }
 
 /// Which row a file belongs to; nothing for `lib.rs`, `main.rs` and the build's own modules.
