@@ -1,6 +1,7 @@
 //! The one answer that every tool gives on every way in, and the one place where an error becomes a refusal.
 //!
-//! An answer is JSON in a fixed order, `ok` first. What a person sees of it is the commands' business.
+//! An answer is JSON in a fixed order, `ok` first. Its result is a type until the answer is rendered. The command line
+//! decides what a person sees of it.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -9,7 +10,7 @@ use serde_json::{Map, Value};
 use super::result::{AnyResult, Readable, ToolResult};
 use crate::error::{Error, Kind};
 
-/// The longest `stopped` or `next_step`, in bytes; a server's own words can be longer.
+/// The longest `stopped` or `next_step`, in bytes. The words of a server can be longer.
 const LINE_BYTES_MAX: usize = 1_500;
 
 /// The largest input, in bytes of JSON, that a refusal repeats in a call that helps.
@@ -56,7 +57,7 @@ impl NextCall {
     }
 }
 
-/// Why a tool stopped: the error, with what was reached before it and the call that helps.
+/// Why a tool did not do what was asked: the error, what was reached before it, and the call that helps.
 #[derive(Debug)]
 pub struct Refusal(Box<Stopped>);
 
@@ -74,7 +75,7 @@ impl Refusal {
         self.or_next(Some(NextCall::new(tool, arguments)))
     }
 
-    /// Adds the whole call that helps, where one is known that is short enough to repeat.
+    /// Adds the call that helps, if there is one and it is short enough to repeat.
     #[must_use]
     pub fn or_next(mut self, call: Option<NextCall>) -> Self {
         let short = |call: &NextCall| call.arguments.to_string().len() <= CALL_BYTES_MAX;
@@ -84,7 +85,7 @@ impl Refusal {
         self
     }
 
-    /// Adds what was reached before the stop; it becomes the answer's `result`.
+    /// Adds what was reached before the refusal. It becomes the answer's `result`.
     #[must_use]
     pub fn reached(mut self, result: impl ToolResult) -> Self {
         self.0.reached = Some(Box::new(result));
@@ -97,7 +98,7 @@ impl Refusal {
         self.0.error.kind()
     }
 
-    /// The call that helps, where there is one.
+    /// The call that helps, if there is one.
     #[must_use]
     pub fn next_call(&self) -> Option<&NextCall> {
         self.0.next_call.as_ref()
@@ -189,19 +190,19 @@ impl Answer {
         self.dry_run
     }
 
-    /// What was wrong and what to do instead, where the tool did not do what was asked.
+    /// What was wrong and what to do instead. Nothing if the tool did what was asked.
     #[must_use]
     pub fn refusal(&self) -> Option<(&str, &str)> {
         Some((self.stopped.as_deref()?, self.next_step.as_deref()?))
     }
 
-    /// The result as a person reads it, where that is not as an outline of its fields.
+    /// The result as text for a person. Nothing if a person reads it as an outline of its fields.
     #[must_use]
     pub fn readable(&self) -> Option<Readable> {
         self.result.as_ref()?.readable()
     }
 
-    /// The result as JSON, null where there is none.
+    /// The result as JSON. Null if there is none.
     #[must_use]
     pub fn result(&self) -> Value {
         self.result.as_ref().map_or(Value::Null, |result| result.to_json())
@@ -221,7 +222,7 @@ impl std::fmt::Display for Answer {
     }
 }
 
-/// What to do about a failure whose maker knew nothing more exact.
+/// The next step for an error that has no hint of its own.
 fn usual_next_step(kind: Kind) -> &'static str {
     match kind {
         Kind::NotFound => "Check the name; ocx_find looks through the files of the checkout.",
@@ -254,7 +255,7 @@ fn usual_next_step(kind: Kind) -> &'static str {
     }
 }
 
-/// One line: control characters are escaped, and what is too long is cut at a character.
+/// The text as one line. Control characters are escaped, and a text that is too long is cut between characters.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.trim_end().chars() {

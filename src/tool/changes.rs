@@ -1,4 +1,4 @@
-//! What a check-in changed against its first parent, as a unified diff: for whoever judges it.
+//! What a check-in changed against its first parent, for those who judge it: a unified diff, and counts of lines.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ enum LineCounts {
 /// The largest file whose lines are compared, in bytes.
 const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// The most bytes of a whole diff; files beyond it are named only.
+/// The most bytes of a whole diff. Files beyond it are only named.
 const DIFF_BYTES_MAX: usize = 8 << 20;
 
 /// The diff of the check-in, file by file in the order of their paths.
@@ -54,8 +54,8 @@ pub fn of(store: &Store, checkin: &Hash) -> Result<String> {
     Ok(diff)
 }
 
-/// The files that a check-in changed against its first parent: of the first `max` the lines added and removed, how many
-/// there are, and whether `watched` is among them.
+/// Counts what a check-in changed against its first parent: the lines of the first `max` files, how many files there are,
+/// and whether `watched` is among them.
 ///
 /// # Errors
 /// Those of reading the repository.
@@ -131,7 +131,7 @@ fn one(
     Ok(())
 }
 
-/// The text of a file; nothing when it is binary or too large, and the empty text when there is no file.
+/// The text of a file. Nothing if it is binary or too large; the empty text if there is no file.
 fn content(store: &Store, entry: Option<&FileEntry>) -> Result<Option<String>> {
     let Some(entry) = entry else { return Ok(Some(String::new())) };
     if store.content_size(&entry.hash)? > FILE_BYTES_MAX as u64 {

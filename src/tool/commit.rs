@@ -1,5 +1,5 @@
 //! The check-in of every change of the checkout, as `ocx_save` and `ocx_commit_and_sync` make it: the same four lines,
-//! the same gate, the same words. What becomes of the check-in then is theirs.
+//! the same gate, the same words. The two tools differ in what they do with the check-in then.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub(super) enum CommitPreview {
 
 impl ToolResult for CommitPreview {}
 
-/// A check-in that is made; what it takes in where it was made just now.
+/// A check-in that is made, and what it takes in if this call made it.
 #[derive(Debug, Clone)]
 pub(super) struct Committed {
     pub checkin: Option<Hash>,
@@ -134,7 +134,7 @@ pub(super) fn prepare(call: &Call<'_>, way: Way) -> Result<Saving, Refusal> {
     call.workspace()?.saving(call.user(), way, call.control().handle()).map_err(explained)
 }
 
-/// What is known of it before anything is done.
+/// What a dry run says of it.
 pub(super) fn preview(saving: &Saving) -> CommitPreview {
     match saving {
         Saving::Make(ready) => {
@@ -148,7 +148,7 @@ pub(super) fn preview(saving: &Saving) -> CommitPreview {
     }
 }
 
-/// Makes the check-in, where there is one to make.
+/// Makes the check-in, if there is one to make.
 pub(super) fn perform(
     call: &Call<'_>,
     permit: &Permit<'_>,
@@ -203,7 +203,7 @@ fn taken(ready: &Ready) -> Taken {
     }
 }
 
-/// A list that is left out when it is empty.
+/// The list. Nothing if it is empty.
 fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }

@@ -1,5 +1,5 @@
-//! Sending what a tool wrote to the server. What is written stays written: a refusal here says so, and the same call
-//! again only sends.
+//! Sends what a tool wrote to the server. If that fails, what is written stays written: the refusal says so, and the same
+//! call again only sends.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,13 +19,13 @@ pub(super) struct Written<'a> {
     pub noun: &'static str,
     /// What has been done with it: `committed`.
     pub done: &'static str,
-    /// How it is named; a hash in short.
+    /// Its name, or its hash in short.
     pub name: String,
     /// The artifact that its page on the server shows.
     pub artifact: Option<Hash>,
     /// The tool that wrote it.
     pub tool: &'static str,
-    /// The call that sends it, should sending fail.
+    /// The call that sends it if sending fails.
     pub again: &'a Value,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Delivery {
     pub details: DeliveryDetails,
 }
 
-/// How sending it went, apart from whether it did.
+/// How sending it went, without `pushed`.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(super) struct DeliveryDetails {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub(super) struct DeliveryDetails {
     /// Its page on the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<String>,
-    /// Always null where it was pushed; `no_receipt` says why.
+    /// Null if it was pushed. `no_receipt` says why.
     #[serde(skip_serializing_if = "Option::is_none")]
     receipt: Option<()>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ enum Push {
 }
 
 impl Delivery {
-    /// What is not for everyone yet is sent nowhere.
+    /// What a moderator has not approved is not sent.
     pub fn held_back() -> Self {
         Self::kept("It waits for a moderator's approval, and is sent nowhere until then.".into())
     }
@@ -89,7 +89,8 @@ impl Delivery {
     }
 }
 
-/// Sends what is unsent. `result` makes the tool's result of how it went, also where it failed.
+/// Sends what is unsent. `result` makes the result of how it went. It is called also if sending fails, and the refusal
+/// then has that result.
 pub(super) fn deliver<R: ToolResult>(
     call: &Call<'_>,
     permit: &Permit<'_>,

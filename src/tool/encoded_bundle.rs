@@ -29,7 +29,7 @@ pub(super) enum Form {
     Fossil,
 }
 
-/// A bundle on its way.
+/// A bundle for an answer.
 pub(super) struct EncodedBundle {
     check_ins: Vec<Hash>,
     standalone: bool,
@@ -71,7 +71,7 @@ impl Form {
 }
 
 impl EncodedBundle {
-    /// Packs what is selected; nothing where nobody lacks anything.
+    /// Packs what is selected. Returns nothing if nobody lacks anything.
     ///
     /// # Errors
     /// Those of an export.

@@ -29,7 +29,7 @@ pub(super) struct Landing {
     shown: usize,
     of: usize,
     pub landed: Vec<LandedCheckIn>,
-    /// How many artifacts came, once they have.
+    /// How many artifacts came. Absent before the import.
     #[serde(skip_serializing_if = "Option::is_none")]
     artifacts: Option<ImportedArtifacts>,
 }
@@ -39,10 +39,10 @@ pub(super) struct LandedCheckIn {
     pub checkin: Hash,
     title: String,
     new: bool,
-    /// Its page on the server, once it is there.
+    /// Its page on the server. Absent before it is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Who brought it; once it has landed, null where that is not known.
+    /// Who brought it. Absent before it has landed, null if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Option<LandedReceipt>>,
 }
@@ -66,7 +66,7 @@ pub(super) struct IncomingBundle {
     branch: Branch,
     /// Its check-ins on the branch, the oldest first, and whether each is new here.
     pub landed: Vec<(BundledCheckIn, bool)>,
-    /// Whether a new one goes on on the branch as it is here.
+    /// Whether a new one follows a check-in of the branch that is here.
     pub continues: bool,
 }
 
@@ -92,7 +92,7 @@ impl IncomingBundle {
         self.landed.iter().filter(|(_, is_new)| *is_new).count()
     }
 
-    /// What lands, before or after it has.
+    /// What lands. `imported` is given if it has landed.
     pub fn landing(&self, imported: Option<&Imported>) -> Landing {
         let listed = self.landed.iter().rev().take(LANDED_MAX).map(|(check_in, is_new)| LandedCheckIn {
             checkin: check_in.hash,
@@ -145,7 +145,7 @@ fn landing(store: &Store, contents: Contents, branch: &Branch) -> Result<Vec<(Bu
     Ok(landed)
 }
 
-/// Judges a new check-in; gives its branch.
+/// Judges a new check-in. Returns its branch.
 fn fit(
     store: &Store,
     check_in: &BundledCheckIn,
@@ -182,7 +182,7 @@ fn fit(
     Ok(on)
 }
 
-/// A parent that is here; nothing for one that comes in the bundle.
+/// A parent that is here. Nothing if it comes in the bundle.
 fn beneath(
     store: &Store,
     check_in: &BundledCheckIn,
@@ -212,7 +212,7 @@ fn later(check_in: &BundledCheckIn, parent: &CheckInInfo) -> Result<()> {
     Err(Error::new(Kind::Refused, what).with_hint("Commit again in your clone when its clock is right."))
 }
 
-/// Refuses what would go on where the branch does not.
+/// Refuses a check-in that would follow a closed branch, or fork one.
 fn open(parent: &CheckInInfo, branch: &Branch) -> Result<()> {
     if parent.closed {
         return Err(Error::new(Kind::Closed, format!("the branch `{branch}` is closed"))

@@ -20,11 +20,11 @@ pub struct Page {
     pub text: String,
     /// The number of the first, from 1.
     pub first_line: usize,
-    /// The number of the last; one less than the first when there is none.
+    /// The number of the last. It is one less than the first if the page has no line.
     pub last_line: usize,
     /// How many lines the whole text has.
     pub lines: usize,
-    /// The bytes of the first line, where it alone is more than a page and was cut.
+    /// The bytes of the first line, if it was cut because it alone is more than a page.
     pub cut: Option<usize>,
 }
 
@@ -54,7 +54,7 @@ impl Page {
         Ok(page)
     }
 
-    /// A first line that is more than a page is shown in part, so that every page gets on.
+    /// Shows a part of a first line that is more than a page. So no page is empty.
     fn cut_first(&mut self, line: &str) {
         if !self.text.is_empty() {
             return;
@@ -75,7 +75,7 @@ impl Page {
         lines.saturating_sub(LINES_MAX - 1).max(1)
     }
 
-    /// The page as every tool that shows lines gives it.
+    /// The page as fields of a result.
     #[must_use]
     pub fn shown(self) -> ShownPage {
         let note = self.cut.map(|bytes| {
@@ -93,7 +93,7 @@ impl Page {
     }
 }
 
-/// A page within a result.
+/// A page as fields of a result.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ShownPage {
     pub first_line: usize,

@@ -1,4 +1,4 @@
-//! What a tool would do, apart from doing it: a dry run makes the same plan and has nothing to perform it with.
+//! What a tool would do, apart from doing it. A dry run makes the same plan and has no permit to perform it with.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ type Outcome = Result<Box<dyn AnyResult>, Refusal>;
 
 type Perform<'a> = Box<dyn FnOnce(&Permit<'_>) -> Outcome + 'a>;
 
-/// What a tool would do: the operations, what it knows without doing them, and the doing.
+/// What a tool would do: the operations, what it can say without doing them, and how to do them.
 pub struct Plan<'a> {
     log: Vec<Operation>,
     preview: Box<dyn AnyResult>,
@@ -26,7 +26,7 @@ impl<'a> Plan<'a> {
         Self { log, preview: Box::new(result), perform: None }
     }
 
-    /// The plan of a change: `preview` is what a dry run answers, `perform` the change.
+    /// The plan of a change. `preview` is the result of a dry run, `perform` makes the change.
     #[must_use]
     pub fn change<R: ToolResult>(
         log: Vec<Operation>,
@@ -42,7 +42,7 @@ impl<'a> Plan<'a> {
         (self.log, self.preview)
     }
 
-    /// Does it; the log then holds what was done, however it ended.
+    /// Performs the plan. The log then holds what was done, also when it failed.
     pub(super) fn perform(self, permit: &Permit<'_>) -> (Vec<Operation>, Outcome) {
         let Some(perform) = self.perform else {
             return (self.log, Ok(self.preview));

@@ -1,5 +1,5 @@
-//! Whether the server takes what is saved here: asked of the server itself, since rights in this repository say nothing
-//! of those there.
+//! Whether the server takes what is saved here. The server itself is asked, because rights in this repository say nothing
+//! of rights there.
 
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ pub(super) struct Publication {
     source: &'static str,
 }
 
-/// The question, before it is put: to which server, and what is known without asking it.
+/// The question before it is asked: which server, and what is known without asking it.
 pub(super) struct Asking {
-    /// The server, where there is one that can be asked.
+    /// The server, if there is one that can be asked.
     pub remote: Option<Remote>,
     why_not: Option<Publication>,
 }
@@ -45,7 +45,7 @@ impl Asking {
         }
     }
 
-    /// What there is to say as long as nobody was asked.
+    /// What is known if the server is not asked.
     pub fn unasked(&self) -> Publication {
         self.why_not
             .clone()
@@ -53,12 +53,12 @@ impl Asking {
     }
 }
 
-/// What another tool says than the one that asks.
+/// What the tools say that do not ask.
 pub(super) fn not_asked() -> Publication {
     unknown(None, "not asked here: ocx_status asks the server", "not_asked")
 }
 
-/// Asks the server, in one bounded exchange that sends it nothing but the question.
+/// Asks the server in one bounded exchange, which sends nothing but the question.
 pub(super) fn asked(call: &Call<'_>, remote: &Remote) -> Publication {
     let limits = Limits { connect: ASK_MAX, whole: ASK_MAX, stall: ASK_MAX, ..Limits::default() };
     let near = remote.clone().over(remote.connection().within(limits));
@@ -97,7 +97,7 @@ fn publication(
     Publication { state, login, reason: reason.to_owned(), source }
 }
 
-/// The words of a failure; a server that repeats the password is not repeated.
+/// The words of a failure. A password that the server repeats is wiped out.
 fn shown(e: &Error, remote: &Remote) -> String {
     let words = e.to_string();
     remote.password().map_or_else(|| words.clone(), |password| password.wiped_from(&words))

@@ -23,8 +23,8 @@ pub(super) const OLD: Field = Field::text("old", TEXT_BYTES_MAX)
 pub(super) const NEW: Field =
     Field::text("new", TEXT_BYTES_MAX).may_be_empty().required().doc("the text to stand there instead");
 
-/// Replaces the one place where the input's `old` stands in the text that is shown as `name`. A miss comes with the same
-/// call put right, where that can be told, else with `read`, which reads the text.
+/// Replaces the one place where the input's `old` stands in the text `name`. The refusal of a miss has the corrected call
+/// if one is found, else `read`, which reads the text.
 pub(super) fn replaced(
     name: &str,
     content: &[u8],
@@ -55,7 +55,7 @@ pub(super) fn replaced(
 const PUT_RIGHT: &str = "The call in next_call has `old` as it stands there, and `new` to match; make it if that is meant, else read \
                          the lines again and copy old exactly.";
 
-/// What was done that was not spelled out; `whole` is what the text is called.
+/// Notes on what was done that the caller did not spell out. `whole` is what the text is called.
 pub(super) fn notes(replaced: &Replaced, whole: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if replaced.followed_crlf {
@@ -79,7 +79,7 @@ pub(super) struct ChangedLines {
     note: Option<String>,
 }
 
-/// The changed lines with the notes; `text` is the whole new text.
+/// The changed lines with the notes. `text` is the whole new text.
 pub(super) fn shown(text: &str, replaced: &Replaced, notes: &[String]) -> Result<ChangedLines> {
     let page = Page::of(text, replaced.first_line.max(1), replaced.lines_changed.min(LINES_MAX))?;
     let page = page.shown();

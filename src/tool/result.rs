@@ -1,4 +1,4 @@
-//! What a tool found or did, as a type of its own. It becomes JSON when its answer is rendered, and nowhere before.
+//! What a tool found or did, as a type of its own. It becomes JSON only when its answer is rendered.
 //!
 //! The schema that clients see follows from the type, in the narrow form that every client accepts.
 
@@ -13,7 +13,7 @@ use crate::name::Hash;
 
 /// The result of a tool: the `result` of its answer.
 pub trait ToolResult: Debug + Serialize + JsonSchema + Send + Sync + 'static {
-    /// How a person reads it, where that is not as an outline of its fields.
+    /// The result as text for a person. Without it a person reads an outline of the fields.
     fn readable(&self) -> Option<Readable> {
         None
     }
@@ -24,9 +24,9 @@ pub trait ToolResult: Debug + Serialize + JsonSchema + Send + Sync + 'static {
 pub struct Readable {
     /// The text.
     pub text: String,
-    /// What of the whole the text is, in a few words; nothing if it is the whole.
+    /// Which part of the whole the text is, in a few words. Nothing if it is the whole.
     pub part: Option<String>,
-    /// The `from` of a call that goes on where the text ends.
+    /// The `from` of the call that goes on where the text ends.
     pub next_from: Option<usize>,
     /// A remark on the text.
     pub note: Option<String>,
@@ -88,7 +88,7 @@ impl JsonSchema for Hash {
     }
 }
 
-/// The parts of a schema that clients get: types, the words of an enumeration, and what is within. Alternatives become
+/// Keeps what clients get of a schema: types, the words of an enumeration, and the fields and items. Alternatives become
 /// one schema that admits them all.
 fn narrow(schema: Value) -> Map<String, Value> {
     let Value::Object(mut wide) = schema else { return Map::new() };
@@ -113,7 +113,7 @@ fn narrow(schema: Value) -> Map<String, Value> {
     narrowed
 }
 
-/// Widens a schema so that it admits what another does. Both are narrow.
+/// Widens a narrow schema so that it also admits what the other one admits.
 fn admit(schema: &mut Map<String, Value>, other: Map<String, Value>) {
     if schema.is_empty() {
         *schema = other;
@@ -144,7 +144,7 @@ fn admit(schema: &mut Map<String, Value>, other: Map<String, Value>) {
     }
 }
 
-/// The types, or the words of an enumeration, of two schemas.
+/// Joins the types, or the words of an enumeration, of two schemas.
 fn both(own: &mut Value, other: Value) {
     let list = |value: Value| if let Value::Array(all) = value { all } else { vec![value] };
     let mut all = list(own.take());

@@ -22,8 +22,8 @@ pub fn input_schema(tool: &Declaration) -> Map<String, Value> {
     schema
 }
 
-/// The schema of a tool's answers. It is short, for it goes to the client once for each tool; the server's instructions
-/// say what the fields are for.
+/// The schema of a tool's answers. It names the fields and their types only, because it goes to the client once for
+/// each tool. The server's instructions say what the fields are for.
 #[must_use]
 pub fn output_schema(tool: &Declaration) -> Map<String, Value> {
     let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));

@@ -92,6 +92,39 @@ fn schemas_have_no_part_that_some_client_chokes_on() {
 }
 
 #[test]
+fn each_result_has_a_schema_that_names_its_fields_and_may_be_null() {
+    fn check(place: &str, schema: &Value) {
+        assert!(!schema["type"].is_null(), "{place} has a type: {schema}");
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            check(&format!("{place}.{name}"), field);
+        }
+        if let Some(items) = schema.get("items") {
+            check(&format!("{place}[]"), items);
+        }
+    }
+    for tool in declarations() {
+        let schema = (tool.result)();
+        assert_eq!(schema["type"], json!(["object", "null"]), "{}", tool.name);
+        assert!(schema["properties"].as_object().is_some_and(|fields| fields.len() > 1), "{}", tool.name);
+        check(tool.name, &schema);
+        assert_eq!(output_schema(tool)["properties"]["result"], schema);
+    }
+}
+
+#[test]
+fn the_list_of_tools_takes_less_than_10_000_tokens() {
+    let bytes = |tool: &Declaration| {
+        let schemas = [input_schema(tool), output_schema(tool)].map(Value::Object);
+        let words = [tool.name, tool.title].map(str::len).iter().sum::<usize>();
+        words
+            + Binding::Local.description(tool).len()
+            + schemas.map(|s| s.to_string().len()).iter().sum::<usize>()
+    };
+    let sum: usize = declarations().map(bytes).sum();
+    assert!(sum < 4 * 10_000, "{sum} bytes");
+}
+
+#[test]
 fn every_text_and_number_has_a_bound() {
     for tool in declarations() {
         for field in tool.fields() {
