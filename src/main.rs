@@ -14,7 +14,7 @@ use ocx::face::cli::{self, Ended, Listen, Other, Terminal};
 use ocx::face::{demo, mcp};
 use ocx::process::Supervisor;
 use ocx::sync::{Connection, Reach};
-use ocx::tool::Session;
+use ocx::tool::Service;
 use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
@@ -30,8 +30,8 @@ fn main() -> ExitCode {
     share_proxy();
     let code = match run(args) {
         Ended::Exit(code) => ExitCode::from(code),
-        Ended::Other(Other::Mcp { folder, binding, listen: how }) => {
-            let session = Session::at(folder).with_password(password().as_deref()).bound(binding);
+        Ended::Other(Other::Mcp { target, binding, listen: how }) => {
+            let session = target.service().with_password(password().as_deref()).bound(binding);
             finish(match how {
                 Some(how) => listen(session, &how),
                 None => serve(session),
@@ -59,7 +59,7 @@ fn run(args: Vec<OsString>) -> Ended {
 }
 
 /// Serves the protocol. Standard output is kept for it alone: whatever else prints goes to standard error.
-fn serve(session: Session) -> Result<()> {
+fn serve(session: Service) -> Result<()> {
     let refused = |e| Error::io("cannot take standard input and output", e);
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(refused)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(refused)?;
@@ -68,7 +68,7 @@ fn serve(session: Session) -> Result<()> {
 }
 
 /// Serves the protocol over HTTP until the process is asked to end. The address is told on standard error.
-fn listen(session: Session, how: &Listen) -> Result<()> {
+fn listen(session: Service, how: &Listen) -> Result<()> {
     let tokens = match &how.token_file {
         Some(file) => Some(
             std::fs::read_to_string(file)

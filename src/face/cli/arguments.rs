@@ -10,6 +10,9 @@ use super::Listen;
 use crate::process::Supervisor;
 use crate::tool::{Binding, Declaration, Field, FieldKind, catalogue};
 
+/// Where help lists what goes with every command: after the command's own options.
+const AFTER_OWN: usize = 100;
+
 /// The whole command line.
 pub fn command() -> Command {
     Command::new("ocx")
@@ -24,6 +27,24 @@ pub fn command() -> Command {
                 .global(true)
                 .value_parser(value_parser!(PathBuf))
                 .help("Act in the checkout that holds DIR instead of the current folder"),
+        )
+        .arg(
+            Arg::new("repository")
+                .short('R')
+                .long("repository")
+                .value_name("REPO")
+                .global(true)
+                .value_parser(value_parser!(PathBuf))
+                .display_order(AFTER_OWN)
+                .help("Act on the repository file REPO, without a checkout"),
+        )
+        .arg(
+            Arg::new("user")
+                .long("user")
+                .value_name("LOGIN")
+                .global(true)
+                .display_order(AFTER_OWN + 1)
+                .help("Act as LOGIN instead of the checkout's or the repository's own user"),
         )
         .subcommands(places())
         .subcommand(super::bundle::command())

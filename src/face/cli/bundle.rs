@@ -47,13 +47,6 @@ fn with_common(name: &'static str, about: &'static str, file: &'static str) -> C
     Command::new(name)
         .about(about)
         .arg(path("file").value_name("FILE").required(true).help(file))
-        .arg(
-            path("repository")
-                .short('R')
-                .long("repository")
-                .value_name("REPO")
-                .help("The repository file; that of the checkout otherwise"),
-        )
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the outcome as JSON"))
 }
 

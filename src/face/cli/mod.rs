@@ -14,10 +14,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
+use clap::parser::ValueSource;
 use serde_json::Value;
 
 use crate::error::{Error, Kind, Result};
-use crate::tool::{self, Answer, Binding, Declaration, Session, Watch};
+use crate::name::User;
+use crate::tool::{self, Answer, Binding, CallControl, Declaration, Service};
 
 /// What was asked was done.
 const DONE: u8 = 0;
@@ -49,8 +51,8 @@ pub struct Terminal<'a> {
 pub enum Other {
     /// `ocx mcp`: serve the protocol for a checkout, on standard input and output or over HTTP.
     Mcp {
-        /// The folder of the checkout.
-        folder: PathBuf,
+        /// Where calls act, and as whom.
+        target: Target,
         /// Where callers' files are.
         binding: Binding,
         /// Where to listen instead of on standard input.
@@ -58,6 +60,39 @@ pub enum Other {
     },
     /// `ocx demo`: show the main job end to end.
     Demo,
+}
+
+/// Where tools act, and as whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The folder of the checkout.
+    pub folder: PathBuf,
+    /// The repository file, where calls act on it without a checkout.
+    pub repository: Option<PathBuf>,
+    /// The login to act as, where it is not the checkout's or the repository's own user.
+    pub login: Option<User>,
+}
+
+impl Target {
+    fn of(given: &ArgMatches) -> Result<Self> {
+        let folder = given.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
+        let repository = given.get_one::<PathBuf>("repository").map(|path| folder.join(path));
+        let login = given.get_one::<String>("user").map(|name| place::someone(name)).transpose()?;
+        Ok(Self { folder, repository, login })
+    }
+
+    /// The service there.
+    #[must_use]
+    pub fn service(self) -> Service {
+        let service = match self.repository {
+            Some(path) => Service::of_repository(path),
+            None => Service::at(self.folder),
+        };
+        match self.login {
+            Some(login) => service.acting_as(login),
+            None => service,
+        }
+    }
 }
 
 /// How `ocx mcp` is to listen.
@@ -104,13 +139,20 @@ pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Ended {
     let Some((command, given)) = matches.subcommand() else {
         return Ended::Exit(USAGE);
     };
-    match command {
-        "mcp" => {
-            let (binding, listen) = (arguments::binding(given), arguments::listen(given));
-            return Ended::Other(Other::Mcp { folder, binding, listen });
-        }
-        "demo" => return Ended::Other(Other::Demo),
-        _ => {}
+    if command == "mcp" {
+        let (binding, listen) = (arguments::binding(given), arguments::listen(given));
+        return match Target::of(&matches) {
+            Ok(target) => Ended::Other(Other::Mcp { target, binding, listen }),
+            Err(e) => Ended::Exit(complain(&e, terminal).unwrap_or(REFUSED)),
+        };
+    }
+    if let Some(option) = without_use(command, &matches) {
+        let error = Error::new(Kind::Invalid, format!("`ocx {command}` has no use for `{option}`"))
+            .with_hint(format!("Leave `{option}` out."));
+        return Ended::Exit(complain(&error, terminal).map_or(REFUSED, |_| USAGE));
+    }
+    if command == "demo" {
+        return Ended::Other(Other::Demo);
     }
     let made = match command {
         "bundle" => Some(bundle::run(given, &folder, terminal)),
@@ -119,15 +161,29 @@ pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Ended {
     };
     let code = match made {
         Some(done) => say(done, terminal),
-        None => run_tool(command, given, folder, terminal),
+        None => match Target::of(&matches) {
+            Ok(target) => run_tool(command, given, target, terminal),
+            Err(e) => complain(&e, terminal),
+        },
     };
     Ended::Exit(code.unwrap_or(REFUSED))
+}
+
+/// The option that goes with every command but this one, where it was given.
+fn without_use(command: &str, matches: &ArgMatches) -> Option<&'static str> {
+    let options: &[(&str, &str)] = match command {
+        "update" | "merge" | "demo" => &[("repository", "-R"), ("user", "--user")],
+        "push" | "pull" => &[("user", "--user")],
+        _ => &[],
+    };
+    let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    options.iter().find(|(id, _)| given(id)).map(|(_, option)| *option)
 }
 
 fn run_tool(
     command: &str,
     given: &ArgMatches,
-    folder: PathBuf,
+    target: Target,
     terminal: &mut Terminal<'_>,
 ) -> std::io::Result<u8> {
     let json = given.get_flag("json");
@@ -140,8 +196,8 @@ fn run_tool(
         let Some(declaration) = declared(command) else { return Ok(USAGE) };
         (declaration.name.to_owned(), arguments::input(declaration, given))
     };
-    let session = Session::at(folder).with_password(terminal.password.as_deref());
-    let answer = tool::call(&session, &name, input, &Watch::patient());
+    let session = target.service().with_password(terminal.password.as_deref());
+    let answer = tool::call(&session, &name, input, &CallControl::patient());
     if json || command == "call" {
         writeln!(terminal.out, "{answer}")?;
     } else {

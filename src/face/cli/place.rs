@@ -114,7 +114,7 @@ fn listed(head: String, updated: &Updated) -> String {
 }
 
 /// A login as whom saves can be made.
-fn someone(name: &str) -> Result<User> {
+pub(super) fn someone(name: &str) -> Result<User> {
     let user = User::parse(name)?;
     if user.is_group() {
         let what = format!("`{user}` is one of Fossil's groups, and nobody's login");

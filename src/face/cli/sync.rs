@@ -18,14 +18,6 @@ pub fn commands() -> [Command; 2] {
     let command = |name: &'static str, about: &'static str| {
         reaching(Command::new(name).about(about))
             .arg(Arg::new("url").value_name("URL").help("The server; the remembered one otherwise"))
-            .arg(
-                Arg::new("repository")
-                    .short('R')
-                    .long("repository")
-                    .value_name("REPO")
-                    .value_parser(value_parser!(PathBuf))
-                    .help("The repository file; that of the checkout otherwise"),
-            )
             .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the outcome as JSON"))
     };
     [

@@ -29,7 +29,7 @@ use super::gate::{Gate, Refusal};
 use super::rescue::{self, Judged, MESSAGE_BYTES_MAX};
 use super::{Caller, GRACE, SHUTDOWN, Server, runtime};
 use crate::error::{Error, Result};
-use crate::tool::Session;
+use crate::tool::Service;
 
 /// The one path that is served.
 pub const PATH: &str = "/mcp";
@@ -82,14 +82,14 @@ impl Listener {
     ///
     /// # Errors
     /// `Io`, when the operating system gives no threads.
-    pub fn serve(self, session: Session, stop: impl Future<Output = ()>) -> Result<()> {
+    pub fn serve(self, session: Service, stop: impl Future<Output = ()>) -> Result<()> {
         let runtime = runtime()?;
         let served = runtime.block_on(self.accept_until(session, stop));
         runtime.shutdown_timeout(SHUTDOWN);
         served
     }
 
-    async fn accept_until(self, session: Session, stop: impl Future<Output = ()>) -> Result<()> {
+    async fn accept_until(self, session: Service, stop: impl Future<Output = ()>) -> Result<()> {
         let listener = tokio::net::TcpListener::from_std(self.socket)
             .map_err(|e| Error::io(format!("cannot listen on `{}`", self.address), e))?;
         let closing = CancellationToken::new();

@@ -28,7 +28,7 @@ use self::lines::Lines;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
-use crate::tool::{self, Answer, Binding, Declaration, Hints, Session, Stop, Watch};
+use crate::tool::{self, Answer, Binding, CallControl, Catalogue, Declaration, Hints, Refusal, Service};
 
 /// How often a call that takes long says that it goes on.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
@@ -50,6 +50,12 @@ branch, what is changed and the tests. Find with ocx_find, read with ocx_read, c
 exactly from what ocx_read gave), run ocx_test, then ocx_save, which commits and pushes. Every answer begins with \
 `ok`; when it is false, do what `next_step` says, or make the call in `next_call` as it stands.";
 
+/// What is said where there is a repository and no checkout.
+const NO_CHECKOUT: &str = "Work with the records of a Fossil repository; there is no checkout here, so nothing acts on \
+files. Start with ocx_status, then ocx_queue: it gives the check-ins and posts that wait on you. Read check-ins with ocx_read's \
+`checkin`, judge them with ocx_audit, answer with ocx_post, and use the wiki. Every answer begins with `ok`; when it is \
+false, do what `next_step` says, or make the call in `next_call` as it stands.";
+
 /// What is said besides where the checkout is not among the caller's files.
 const REMOTE: &str = " The checkout is on this server: no call reaches the files of your computer. If you have a Fossil \
 clone of your own, or can make one, say so in `caller` of ocx_context.";
@@ -58,7 +64,7 @@ clone of your own, or can make one, say so in `caller` of ocx_context.";
 ///
 /// # Errors
 /// `Io`, when the operating system gives no threads.
-pub fn serve(session: Session, input: File, output: File) -> Result<()> {
+pub fn serve(session: Service, input: File, output: File) -> Result<()> {
     let runtime = runtime()?;
     let served = runtime.block_on(serve_lines(session, input, output));
     runtime.shutdown_timeout(SHUTDOWN);
@@ -74,7 +80,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
         .map_err(|e| Error::io("cannot start the server", e))
 }
 
-async fn serve_lines(session: Session, input: File, output: File) -> Result<()> {
+async fn serve_lines(session: Service, input: File, output: File) -> Result<()> {
     let closing = CancellationToken::new();
     let lines =
         Lines::start(input, output, closing.clone()).map_err(|e| Error::io("cannot start a thread", e))?;
@@ -99,7 +105,7 @@ struct Caller(User);
 /// The server as rmcp sees it, whatever brings the messages.
 #[derive(Clone)]
 struct Server {
-    session: Arc<Session>,
+    session: Arc<Service>,
     /// Cancelled when the client has gone.
     closing: CancellationToken,
 }
@@ -112,6 +118,7 @@ impl ServerHandler for Server {
                     .with_title("OCX: tools for a Fossil checkout"),
             )
             .with_instructions(match self.session.binding() {
+                _ if !self.session.is_in_checkout() => NO_CHECKOUT.to_owned(),
                 Binding::Local => INSTRUCTIONS.to_owned(),
                 Binding::Remote => format!("{INSTRUCTIONS}{REMOTE}"),
             })
@@ -123,7 +130,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let tools =
-            tool::catalogue::TOOLS.iter().map(|t| listed(t.declaration(), self.session.binding())).collect();
+            self.session.catalogue().declarations().map(|t| listed(t, self.session.binding())).collect();
         Ok(ListToolsResult::with_all_items(tools).with_ttl_ms(LIST_TTL_MS))
     }
 
@@ -133,7 +140,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Some(reason) = context.meta.get(rescue::REFUSAL) {
-            return Ok(result(refused(&request.name, reason)).into());
+            return Ok(result(refused(self.session.catalogue(), &request.name, reason)).into());
         }
         Ok(self.call(request, context).await.into())
     }
@@ -160,7 +167,7 @@ const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list",
 
 impl Server {
     /// The session as the one who calls.
-    fn session_for(&self, context: &RequestContext<RoleServer>) -> Arc<Session> {
+    fn session_for(&self, context: &RequestContext<RoleServer>) -> Arc<Service> {
         let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
         match caller {
             Some(Caller(login)) => Arc::new(self.session.acting_as(login.clone())),
@@ -175,10 +182,13 @@ impl Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let looks =
-            tool::catalogue::find(&request.name).is_some_and(|t| t.declaration().hints == Hints::LOOKS);
+        let looks = self
+            .session
+            .catalogue()
+            .find(&request.name)
+            .is_some_and(|t| t.declaration().hints == Hints::LOOKS);
         if looks && context.meta.get_progress_token().is_none() {
-            let (session, watch) = (self.session_for(&context), Watch::default());
+            let (session, watch) = (self.session_for(&context), CallControl::default());
             let _bound = bound(context.ct.clone(), watch.handle());
             let input = request.arguments.map_or(Value::Null, Value::Object);
             return tokio::task::block_in_place(|| {
@@ -195,7 +205,7 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let name = request.name.into_owned();
-        let watch = Arc::new(Watch::default());
+        let watch = Arc::new(CallControl::default());
         // Over HTTP the call is dropped when its connection is.
         let _gone = Gone(watch.handle().clone());
         let _bound = bound(self.closing.clone(), watch.handle());
@@ -221,7 +231,7 @@ impl Server {
         };
         answer.unwrap_or_else(|e| {
             let error = Error::new(Kind::Internal, "the tool's thread broke").caused_by(e);
-            result(Answer::refused(&name, false, Vec::new(), &error.into()))
+            result(Answer::refused(&name, false, Vec::new(), error.into()))
         })
     }
 }
@@ -281,7 +291,7 @@ fn listed(tool: &Declaration, binding: Binding) -> Tool {
         .idempotent(tool.hints.idempotent)
         .open_world(tool.hints.open_world);
     let mut listed = Tool::new(tool.name, binding.description(tool), tool::schema::input_schema(tool))
-        .with_raw_output_schema(Arc::new(tool::schema::output_schema()))
+        .with_raw_output_schema(Arc::new(tool::schema::output_schema(tool)))
         .with_annotations(hints);
     listed.title = Some(tool.title.to_owned());
     listed
@@ -297,13 +307,13 @@ fn result(answer: Answer) -> CallToolResult {
 }
 
 /// The refusal of a call whose arguments could not be read.
-fn refused(name: &str, reason: &Value) -> Answer {
+fn refused(catalogue: Catalogue, name: &str, reason: &Value) -> Answer {
     let why = reason["why"].as_str().unwrap_or("the arguments cannot be read");
     let error =
         Error::new(Kind::Invalid, why).with_hint("Send `arguments` as a JSON object of well-formed strings.");
-    let tool = tool::catalogue::find(name).map(tool::catalogue::Tool::declaration);
-    let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::meant::named(tool, meant));
-    Answer::refused(name, false, Vec::new(), &Stop::from(error).or_next(next))
+    let tool = catalogue.find(name).map(tool::Tool::declaration);
+    let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::repair::named(tool, meant));
+    Answer::refused(name, false, Vec::new(), Refusal::from(error).or_next(next))
 }
 
 fn cut(text: &str) -> String {
