@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::judge::Likely;
 use super::staged::Staged;
 use super::store::Stored;
-use crate::engine::Change;
+use crate::engine::Transaction;
 use crate::error::Result;
 
 /// New artifacts from which on the planner's statistics are made anew at once.
@@ -17,7 +17,7 @@ const LINKED: [&str; 7] = ["blob", "delta", "event", "leaf", "mlink", "plink", "
 /// Has Fossil's code link in what is new. Check-ins come first, by their time, so that Fossil finds most parents
 /// linked in and at hand.
 pub(super) fn link(
-    change: &mut Change<'_>,
+    change: &mut Transaction<'_>,
     staged: &Staged,
     stored: &Stored,
     likely: &[Likely],

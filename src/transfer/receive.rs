@@ -15,7 +15,7 @@ use super::row::Progress;
 use super::rules;
 use super::staged::Staged;
 use super::store::{Stored, Storing};
-use crate::engine::Change;
+use crate::engine::Transaction;
 use crate::error::Result;
 use crate::name::{Branch, Hash, User};
 
@@ -87,7 +87,7 @@ pub(crate) fn check(db: &Connection, staged: &Staged, import: &Import) -> Result
 /// [`Kind::Invalid`]: crate::error::Kind::Invalid
 /// [`Kind::TooLarge`]: crate::error::Kind::TooLarge
 /// [`Kind::DiskFull`]: crate::error::Kind::DiskFull
-pub(crate) fn receive(change: &mut Change<'_>, staged: &Staged, import: &Import) -> Result<Imported> {
+pub(crate) fn receive(change: &mut Transaction<'_>, staged: &Staged, import: &Import) -> Result<Imported> {
     rules::nothing_shunned(change.connection(), staged)?;
     let held = rules::held(change.connection(), staged)?;
     let (findings, (stored, likely)) = staged.judge(|queue| {
@@ -118,7 +118,7 @@ pub(crate) fn receive(change: &mut Change<'_>, staged: &Staged, import: &Import)
 
 /// Expands and stores every row. Returns what may be structural artifacts, too.
 fn store(
-    change: &mut Change<'_>,
+    change: &mut Transaction<'_>,
     staged: &Staged,
     import: &Import,
     queue: &Queue<'_>,
