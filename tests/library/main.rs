@@ -12,5 +12,6 @@ mod interop;
 mod merge;
 mod property;
 mod records;
+mod reference;
 mod status;
 mod sync;
