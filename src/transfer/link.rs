@@ -25,11 +25,11 @@ pub(super) fn link(
     let mut new: Vec<_> = likely.iter().filter(|likely| stored.is_new(likely.row)).collect();
     new.sort_unstable_by_key(|likely| (&likely.sniffed, staged.rows()[likely.row].id));
     let linked: Vec<_> = new.iter().map(|likely| (stored.rids[likely.row], likely.text())).collect();
-    forget_statistics(change.connection())?;
-    change.crosslink(&linked)?;
-    renew_statistics(change.connection(), stored.new)?;
+    forget_statistics(transaction.connection())?;
+    transaction.crosslink(&linked)?;
+    renew_statistics(transaction.connection(), stored.new)?;
     if !stored.filled.is_empty() {
-        change.filled(&stored.filled)?;
+        transaction.filled(&stored.filled)?;
     }
     Ok(())
 }
