@@ -21,9 +21,9 @@ impl Repository {
     pub fn import_bundle(&self, bundle: &Bundle, import: &Import) -> Result<Imported> {
         let user = import.user.to_string();
         let (bundle, import) = (bundle.clone(), import.clone());
-        engine::transaction(self.path(), &user, move |change| {
-            same_project(change.connection(), &bundle)?;
-            receive(change, bundle.staged(), &import)
+        engine::transaction(self.path(), &user, move |transaction| {
+            same_project(transaction.connection(), &bundle)?;
+            receive(transaction, bundle.staged(), &import)
         })
     }
 

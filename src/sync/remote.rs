@@ -63,6 +63,15 @@ impl Remote {
         Self { user: Some(user), password: Some(password), ..self }
     }
 
+    /// The same with the password, where it names a user and has none yet.
+    #[must_use]
+    pub fn with_password(self, password: Option<&Password>) -> Self {
+        match (&self.user, &self.password, password) {
+            (Some(_), None, Some(password)) => Self { password: Some(password.clone()), ..self },
+            _ => self,
+        }
+    }
+
     /// The same place and login, reached in another way. Otherwise it is the way that the whole process
     /// shares: [`Connection::default`].
     #[must_use]

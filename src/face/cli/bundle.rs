@@ -15,7 +15,6 @@ use crate::bundle::{Contents, Exported, Import, Imported, Progress, Selection};
 use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, User, shown};
-use crate::repo::Repository;
 
 /// Artifacts from which on it is worth showing how far the work is.
 const LONG_WORK: u64 = 500;

@@ -46,7 +46,7 @@ fn listed(tool: &Declaration, binding: Binding) -> Tool {
         .idempotent(tool.hints.idempotent)
         .open_world(tool.hints.open_world);
     let mut listed = Tool::new(tool.name, binding.description(tool), tool::schema::input_schema(tool))
-        .with_raw_output_schema(Arc::new(tool::schema::output_schema()))
+        .with_raw_output_schema(Arc::new(tool::schema::output_schema(tool)))
         .with_annotations(hints);
     listed.title = Some(tool.title.to_owned());
     listed

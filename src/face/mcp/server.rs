@@ -143,7 +143,7 @@ impl Server {
         };
         answer.unwrap_or_else(|e| {
             let error = Error::new(Kind::Internal, "the tool's thread broke").caused_by(e);
-            result(Answer::refused(&name, false, Vec::new(), &error.into()))
+            result(Answer::refused(&name, false, Vec::new(), error.into()))
         })
     }
 }
@@ -193,7 +193,7 @@ fn refused(catalogue: Catalogue, name: &str, reason: &Value) -> Answer {
         Error::new(Kind::Invalid, why).with_hint("Send `arguments` as a JSON object of well-formed strings.");
     let tool = catalogue.find(name).map(tool::Tool::declaration);
     let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::repair::named(tool, meant));
-    Answer::refused(name, false, Vec::new(), &Refusal::from(error).or_next(next))
+    Answer::refused(name, false, Vec::new(), Refusal::from(error).or_next(next))
 }
 
 fn cut(text: &str) -> String {
