@@ -13,6 +13,7 @@
 //! | [`text`] | lines and matches |
 //! | [`tree`] | the files beneath a folder |
 //! | [`repo`] | a repository: its store of artifacts |
+//! | [`transfer`] | one receiver and one sender of artifacts |
 //! | [`record`] | wiki pages, the forum, unversioned files, tags, logins, verdicts |
 //! | [`checkout`] | a working folder: its status, its check-ins, its merges |
 //! | [`bundle`] | a file of artifacts |
@@ -40,6 +41,7 @@ pub mod sync;
 pub mod testing;
 pub mod text;
 pub mod tool;
+pub mod transfer;
 pub mod tree;
 pub mod work;
 

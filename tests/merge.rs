@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ocx::checkout::{Checkout, Happened, How, MergeHow, Updated};
+use ocx::checkout::{Checkout, FileOutcome, How, MergeHow, Updated};
 use ocx::error::Kind;
 use plain::{Fossil, Place, ann, changes, check_in};
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ impl Two {
 }
 
 /// What happened, by path.
-fn told(updated: &Updated) -> BTreeMap<&str, Happened> {
+fn told(updated: &Updated) -> BTreeMap<&str, FileOutcome> {
     updated.files.iter().map(|file| (file.path.as_str(), file.what)).collect()
 }
 
@@ -89,11 +89,11 @@ fn a_merge_tells_what_happened_to_each_file_and_plain_fossil_agrees() {
     two.place.write("kept.txt", "ours\n");
     let merged = two.place.checkout.merge("side", MergeHow::Whole).unwrap();
     let expected = [
-        ("a.txt", Happened::Merged),
-        ("gone.txt", Happened::Removed),
-        ("ignored.o", Happened::Added),
-        ("moved.txt", Happened::Renamed),
-        ("new.txt", Happened::Added),
+        ("a.txt", FileOutcome::Merged),
+        ("gone.txt", FileOutcome::Removed),
+        ("ignored.o", FileOutcome::Added),
+        ("moved.txt", FileOutcome::Renamed),
+        ("new.txt", FileOutcome::Added),
     ];
     assert_eq!(told(&merged), BTreeMap::from(expected), "{merged:#?}");
     assert!(merged.conflicts.is_empty());
@@ -122,8 +122,8 @@ fn a_rehearsal_says_the_same_and_touches_nothing() {
     let would = two.place.checkout.would_merge("side", MergeHow::Whole).unwrap();
     let would_move = two.place.checkout.would_update("side").unwrap();
     assert_eq!(everything(two.place.dir.path()), before);
-    assert_eq!(told(&would)["a.txt"], Happened::ConflictMarked);
-    assert_eq!(told(&would)["ignored.o"], Happened::ConflictInTheWay);
+    assert_eq!(told(&would)["a.txt"], FileOutcome::ConflictMarked);
+    assert_eq!(told(&would)["ignored.o"], FileOutcome::ConflictInTheWay);
     assert_ne!(would_move.hash, two.place.checkout.parent().unwrap());
     let merged = two.place.checkout.merge("side", MergeHow::Whole).unwrap();
     assert_eq!(merged, would);
@@ -146,10 +146,10 @@ fn conflicts_are_told_with_their_kinds_and_nothing_is_lost() {
     two.place.write("ignored.o", "ours\n");
     let merged = two.place.checkout.merge("side", MergeHow::Whole).unwrap();
     let told = told(&merged);
-    assert_eq!(told["a.txt"], Happened::ConflictMarked, "{merged:#?}");
-    assert_eq!(told["gone.txt"], Happened::ConflictRemovedThere);
-    assert_eq!(told["bin"], Happened::ConflictUnjoinable);
-    assert_eq!(told["ignored.o"], Happened::ConflictInTheWay);
+    assert_eq!(told["a.txt"], FileOutcome::ConflictMarked, "{merged:#?}");
+    assert_eq!(told["gone.txt"], FileOutcome::ConflictRemovedThere);
+    assert_eq!(told["bin"], FileOutcome::ConflictUnjoinable);
+    assert_eq!(told["ignored.o"], FileOutcome::ConflictInTheWay);
     assert!(told["new.txt"].is_conflict());
     assert!(two.read("a.txt").contains("ours\n") && two.read("a.txt").contains("<<<<<<<"));
     assert_eq!(two.read("gone.txt"), "edited here\n");
@@ -190,13 +190,13 @@ fn an_update_tells_its_conflicts_and_loses_nothing() {
     let updated = two.place.checkout.update("trunk").unwrap();
     assert_eq!(updated.hash, made.hash);
     let expected = [
-        ("a.txt", Happened::ConflictMarked),
-        ("b.txt", Happened::Merged),
-        ("bin", Happened::ConflictUnjoinable),
-        ("gone.txt", Happened::ConflictRemovedThere),
-        ("kept.txt", Happened::ConflictRemovedHere),
-        ("new.txt", Happened::Added),
-        ("x.o", Happened::ConflictInTheWay),
+        ("a.txt", FileOutcome::ConflictMarked),
+        ("b.txt", FileOutcome::Merged),
+        ("bin", FileOutcome::ConflictUnjoinable),
+        ("gone.txt", FileOutcome::ConflictRemovedThere),
+        ("kept.txt", FileOutcome::ConflictRemovedHere),
+        ("new.txt", FileOutcome::Added),
+        ("x.o", FileOutcome::ConflictInTheWay),
     ];
     assert_eq!(told(&updated), BTreeMap::from(expected), "{updated:#?}");
     assert_eq!(two.read("gone.txt"), "edited here\n");
@@ -232,7 +232,7 @@ fn a_cherrypick_and_a_backout_take_one_check_in() {
     let second = check_in(&two.other, "second", None).unwrap();
     let checkout = &two.place.checkout;
     let picked = checkout.merge(second.hash.as_str(), MergeHow::Cherrypick).unwrap();
-    assert_eq!(told(&picked), BTreeMap::from([("b.txt", Happened::Updated)]));
+    assert_eq!(told(&picked), BTreeMap::from([("b.txt", FileOutcome::Updated)]));
     let made = two.place.check_in("picked", None).unwrap();
     let manifest = two.place.repository.store().manifest(&made.hash).unwrap();
     assert_eq!(manifest.cherrypicks[0].target, second.hash);
@@ -330,7 +330,7 @@ fn a_failed_update_leaves_the_files_as_they_were() {
     assert_eq!(everything(two.place.checkout.root()), files);
     assert_eq!((two.place.changes(), two.place.checkout.parent().unwrap()), (before, at));
     fs::remove_dir_all(two.place.path("z")).unwrap();
-    assert_eq!(told(&two.place.checkout.update("side").unwrap())["a.txt"], Happened::Merged);
+    assert_eq!(told(&two.place.checkout.update("side").unwrap())["a.txt"], FileOutcome::Merged);
 }
 
 #[test]

@@ -1,239 +1,154 @@
-//! Opening a bundle file and reading its index, with distrust.
+//! An opened bundle file.
 
-use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::sync::Arc;
 
-use rusqlite::config::DbConfig;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags};
+use parking_lot::{Mutex, MutexGuard};
+use rusqlite::Connection;
 use tempfile::NamedTempFile;
 
-use super::order::Order;
-use super::{Basis, Bundle, Inner, Row, wire};
 use crate::error::{Error, Kind, Result};
-use crate::format::FILE_MAX;
-use crate::name::{Hash, shown};
+use crate::name::Hash;
+use crate::transfer::{Basis, Reader, Source, Staged};
 
-/// The most artifacts that one bundle may hold.
-const ROWS_MAX: usize = 8_000_000;
-/// The columns of the two tables, in order.
-const COLUMNS: [(&str, &[&str]); 2] =
-    [("bblob", &["blobid", "uuid", "sz", "delta", "notes", "data"]), ("bconfig", &["bcname", "bcvalue"])];
+/// An opened bundle. Cheap to clone.
+///
+/// ```
+/// use ocx::{name::User, bundle::Bundle, checkout::{CheckIn, Checkout}, repo::{NewRepository, Repository}};
+/// use ocx::bundle::{Import, Selection};
+/// let folder = tempfile::tempdir()?;
+/// let at = |name: &str| folder.path().join(name);
+/// let ann = User::parse("ann")?;
+/// let here = Repository::create(&at("here.fossil"), &NewRepository { user: ann.clone() })?;
+/// let there = Repository::clone_file(&at("here.fossil"), &at("there.fossil"), &ann)?;
+///
+/// let checkout = Checkout::open(&here, &at("work"), None, Some(&ann))?;
+/// std::fs::write(at("work/a.txt"), "hello\n")?;
+/// let made = CheckIn { comment: "hello".into(), branch: None, user: ann.clone(), time: None };
+/// let made = checkout.check_in(&made, &checkout.status()?)?;
+///
+/// here.export_bundle(&at("news.bundle"), &Selection::one(made.hash))?;
+/// let bundle = Bundle::open(&at("news.bundle"))?;
+/// assert_eq!(bundle.contents()?.check_ins[0].comment, "hello");
+/// let imported = there.import_bundle(&bundle, &Import::by(ann))?;
+/// assert_eq!(imported.check_ins, [made.hash]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Bundle {
+    inner: Arc<Inner>,
+}
 
-/// The tables of a new bundle, as Fossil makes them.
-pub(super) const SCHEMA: &str = "
-CREATE TABLE bconfig(bcname TEXT, bcvalue ANY);
-CREATE TABLE bblob(
-  blobid INTEGER PRIMARY KEY,
-  uuid TEXT NOT NULL,
-  sz INT NOT NULL,
-  delta ANY,
-  notes TEXT,
-  data BLOB
-);";
+struct Inner {
+    file: Arc<BundleFile>,
+    project_code: Option<String>,
+    staged: Staged,
+}
 
-pub(super) fn open(path: &Path) -> Result<Bundle> {
-    let name = path.display().to_string();
-    let meta = std::fs::metadata(path).map_err(|e| {
-        Error::io(format!("cannot open bundle `{name}`"), e).with_hint("Check the path of the bundle.")
-    })?;
-    if !meta.is_file() {
-        return Err(no_bundle(&name, "it is no file"));
+/// The file itself, in SQLite's form.
+pub(super) struct BundleFile {
+    /// What messages call it.
+    pub name: String,
+    pub db: Mutex<Connection>,
+    /// Bytes of the file.
+    pub size: u64,
+    /// Where it was unpacked, if it was.
+    pub _unpacked: Option<NamedTempFile>,
+}
+
+impl Bundle {
+    pub(super) fn new(file: Arc<BundleFile>, project_code: Option<String>, staged: Staged) -> Self {
+        Self { inner: Inner { file, project_code, staged }.into() }
     }
-    // SQLite looks first: should this be a repository that is open, closing it here would drop its locks.
-    match connect(path) {
-        Ok(db) => read(db, name, meta.len(), None),
-        Err(e) if e.kind() == Kind::Foreign => {
-            let file = File::open(path).map_err(|e| Error::io(format!("cannot open bundle `{name}`"), e))?;
-            unpack(file, name)
-        }
-        Err(e) => Err(e),
+
+    /// The code of the project that it comes from.
+    #[must_use]
+    pub fn project_code(&self) -> Option<&str> {
+        self.inner.project_code.as_deref()
+    }
+
+    /// How many artifacts are in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.staged.rows().len()
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inner.staged.rows().is_empty()
+    }
+
+    /// Bytes of the file in SQLite's form.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.inner.file.size
+    }
+
+    /// The artifacts that must already be in a repository that imports it.
+    #[must_use]
+    pub fn bases(&self) -> Vec<Hash> {
+        self.inner.staged.bases()
+    }
+
+    /// Whether every delta's basis is in the bundle, so that it can be imported wherever its parents are.
+    #[must_use]
+    pub fn is_standalone(&self) -> bool {
+        !self.inner.staged.rows().iter().any(|row| matches!(row.basis, Basis::External(_)))
+    }
+
+    pub(super) fn staged(&self) -> &Staged {
+        &self.inner.staged
+    }
+
+    pub(super) fn file(&self) -> &BundleFile {
+        &self.inner.file
     }
 }
 
-pub(super) fn from_bytes(bytes: &[u8]) -> Result<Bundle> {
-    let name = "the bundle given".to_owned();
-    if wire::is_wire(bytes) {
-        return unpack(bytes, name);
+impl std::fmt::Debug for Bundle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bundle").field("name", &self.inner.file.name).finish_non_exhaustive()
     }
-    let file = NamedTempFile::new().and_then(|file| std::fs::write(file.path(), bytes).map(|()| file));
-    let file = file.map_err(|e| Error::io("cannot keep a bundle", e))?;
-    let db = connect(file.path()).map_err(|_| no_bundle(&name, "it is no SQLite database"))?;
-    read(db, name, bytes.len() as u64, Some(file))
 }
 
-/// Reads the wire form into a temporary file.
-fn unpack(mut from: impl Read, name: String) -> Result<Bundle> {
-    let mut magic = [0; wire::MAGIC.len()];
-    let is_wire = from.read_exact(&mut magic).is_ok() && wire::is_wire(&magic);
-    if !is_wire {
-        return Err(no_bundle(&name, "it is no SQLite database"));
+impl Source for BundleFile {
+    fn noun(&self) -> &'static str {
+        "bundle"
     }
-    let file = wire::unpack(from).map_err(|e| {
-        let what = format!("cannot read bundle `{name}`: {e}");
-        Error::new(e.kind(), what).with_hint("Get the bundle anew.").caused_by(e)
-    })?;
-    let size = file.as_file().metadata().map_err(|e| Error::io("cannot keep a bundle", e))?.len();
-    read(connect(file.path())?, name, size, Some(file))
-}
 
-/// A connection that cannot write and runs nothing that the file brings.
-fn connect(path: &Path) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_PRIVATE_CACHE;
-    let cannot = |e: rusqlite::Error| {
-        let below = Error::from(e);
-        let why = match below.kind() {
-            Kind::Foreign | Kind::NotFound => {
-                return no_bundle(&path.display().to_string(), "it is no SQLite database");
-            }
-            Kind::Busy => "it is being written",
-            _ => "it is damaged",
-        };
-        Error::new(below.kind(), format!("cannot open bundle `{}`: {why}", path.display())).caused_by(below)
-    };
-    let db = Connection::open_with_flags(path, flags).map_err(cannot)?;
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).map_err(cannot)?;
-    db.execute_batch("PRAGMA trusted_schema=0; PRAGMA query_only=1; PRAGMA cell_size_check=1")
-        .map_err(cannot)?;
-    db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(cannot)?;
-    Ok(db)
-}
-
-fn read(db: Connection, name: String, size: u64, unpacked: Option<NamedTempFile>) -> Result<Bundle> {
-    check_schema(&db, &name)?;
-    let rows = rows(&db).map_err(|e| in_bundle(&name, e))?;
-    let order = Order::of(&rows).map_err(|e| in_bundle(&name, e))?;
-    let sql = "SELECT bcvalue FROM bconfig WHERE bcname='project-code' AND typeof(bcvalue)='text' LIMIT 1";
-    let code =
-        db.prepare(sql).and_then(|mut q| q.query_map([], |row| row.get::<_, String>(0))?.next().transpose());
-    let project_code = code.map_err(|e| in_bundle(&name, e.into()))?;
-    let inner = Inner { name, db: db.into(), project_code, rows, order, size, _unpacked: unpacked };
-    Ok(Bundle { inner: inner.into() })
-}
-
-/// Only two ordinary tables with the known columns: no view, trigger, generated column or table of another kind.
-fn check_schema(db: &Connection, name: &str) -> Result<()> {
-    let damaged = |e: rusqlite::Error| in_bundle(name, e.into());
-    let mut query = db.prepare("SELECT type, name FROM sqlite_schema ORDER BY name").map_err(damaged)?;
-    let entries = query.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
-    let entries = entries.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>).map_err(damaged)?;
-    // What `PRAGMA optimize` may have left is SQLite's own and is not read.
-    let ours: Vec<_> = entries.iter().filter(|(_, name)| !name.starts_with("sqlite_stat")).collect();
-    if let Some((kind, other)) = ours.iter().find(|(kind, name)| kind != "table" || !is_known(name)) {
-        return Err(no_bundle(name, &format!("it holds the {kind} `{}`", shown(other.as_bytes()))));
+    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
+        let db = self.db.lock();
+        // One lock of the file for all rows.
+        db.execute_batch("BEGIN")?;
+        Ok(Box::new(FileReader { db }))
     }
-    for (table, known) in COLUMNS {
-        let sql = "SELECT type, wr FROM pragma_table_list(?1) WHERE schema='main'";
-        let kind = db.query_row(sql, [table], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)));
-        if !matches!(&kind, Ok((kind, false)) if kind == "table") {
-            return Err(no_bundle(name, &format!("it has no plain table `{table}`")));
-        }
-        let sql = "SELECT name, hidden, pk, type FROM pragma_table_xinfo(?1)";
-        let mut query = db.prepare(sql).map_err(damaged)?;
-        let columns = query.query_map([table], |row| {
-            let is_key =
-                row.get::<_, i64>(2)? == 1 && row.get::<_, String>(3)?.eq_ignore_ascii_case("INTEGER");
-            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)? == 0, is_key))
-        });
-        let columns = columns.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>).map_err(damaged)?;
-        let fits = columns.len() == known.len()
-            && columns
-                .iter()
-                .zip(known)
-                .all(|((name, plain, key), known)| name == known && *plain && *key == (*known == "blobid"));
-        if !fits {
-            return Err(no_bundle(name, &format!("its table `{table}` has other columns")));
-        }
+
+    fn blame(&self, e: Error) -> Error {
+        in_bundle(&self.name, e)
     }
-    Ok(())
 }
 
-fn is_known(table: &str) -> bool {
-    COLUMNS.iter().any(|(known, _)| *known == table)
+/// A read of many rows.
+struct FileReader<'a> {
+    db: MutexGuard<'a, Connection>,
 }
 
-fn rows(db: &Connection) -> Result<Vec<Row>> {
-    let sql = "SELECT blobid, uuid, sz, delta, typeof(data) FROM bblob ORDER BY blobid";
-    let mut query = db.prepare(sql)?;
-    let mut found = query.query([])?;
-    let (mut rows, mut bases) = (Vec::new(), Vec::new());
-    while let Some(row) = found.next()? {
-        if rows.len() == ROWS_MAX {
-            return Err(Error::new(Kind::TooLarge, format!("it holds more than {ROWS_MAX} artifacts")));
-        }
-        let id: i64 = row.get(0)?;
-        let hash =
-            hash_in(row.get_ref(1)?).ok_or_else(|| invalid(format!("row {id} has no artifact hash")))?;
-        let size = match row.get_ref(2)? {
-            ValueRef::Integer(size) => usize::try_from(size).ok(),
-            _ => None,
-        };
-        let size = size.ok_or_else(|| invalid(format!("artifact `{}` has no size", hash.short())))?;
-        if size as u64 > FILE_MAX {
-            let what = format!("artifact `{}` declares {size} bytes, more than {FILE_MAX}", hash.short());
-            return Err(
-                Error::new(Kind::TooLarge, what).with_hint("Leave so large a file out of the bundle.")
-            );
-        }
-        if !matches!(row.get_ref(4)?.as_str(), Ok("blob")) {
-            return Err(invalid(format!("artifact `{}` has no data", hash.short())));
-        }
-        bases.push(match row.get_ref(3)? {
-            ValueRef::Null => Named::Nothing,
-            ValueRef::Integer(id) => Named::Id(id),
-            other => Named::Artifact(hash_in(other).ok_or_else(|| {
-                invalid(format!("the basis of artifact `{}` is no artifact hash", hash.short()))
-            })?),
-        });
-        rows.push(Row { id, hash, size, basis: Basis::None });
+impl Reader for FileReader<'_> {
+    fn read(&mut self, id: i64, data: &mut Vec<u8>) -> Result<()> {
+        let mut query = self.db.prepare_cached("SELECT data FROM bblob WHERE blobid=?1")?;
+        let mut found = query.query([id])?;
+        let row = found.next()?.ok_or_else(|| Error::new(Kind::Changed, "the file has changed"))?;
+        data.clear();
+        data.extend_from_slice(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?);
+        Ok(())
     }
-    resolve(&mut rows, &bases)?;
-    Ok(rows)
 }
 
-/// What the column `delta` names.
-enum Named {
-    Nothing,
-    Id(i64),
-    Artifact(Hash),
-}
-
-/// Finds the rows that are named as bases.
-fn resolve(rows: &mut [Row], bases: &[Named]) -> Result<()> {
-    let by_hash: HashMap<Hash, usize> = if bases.iter().any(|b| matches!(b, Named::Artifact(_))) {
-        rows.iter().enumerate().map(|(i, row)| (row.hash, i)).collect()
-    } else {
-        HashMap::new()
-    };
-    for (i, named) in bases.iter().enumerate() {
-        rows[i].basis = match named {
-            Named::Nothing => Basis::None,
-            Named::Artifact(hash) => by_hash.get(hash).map_or(Basis::External(*hash), |&at| Basis::Row(at)),
-            Named::Id(id) => {
-                let Ok(at) = rows.binary_search_by_key(id, |row| row.id) else {
-                    let hash = rows[i].hash;
-                    return Err(invalid(format!(
-                        "the basis of artifact `{}`, row {id}, is not in it",
-                        hash.short()
-                    )));
-                };
-                Basis::Row(at)
-            }
-        };
+impl Drop for FileReader<'_> {
+    fn drop(&mut self) {
+        // Nothing was written. A failure leaves the transaction, in which the next read says what is wrong.
+        let _ = self.db.execute_batch("ROLLBACK");
     }
-    Ok(())
-}
-
-fn hash_in(value: ValueRef<'_>) -> Option<Hash> {
-    Hash::parse(value.as_str().ok()?).ok()
-}
-
-fn invalid(what: String) -> Error {
-    Error::new(Kind::Invalid, what)
 }
 
 /// The error in the context of its bundle. SQLite's own words are for the cause only.
@@ -250,7 +165,8 @@ pub(super) fn in_bundle(name: &str, e: Error) -> Error {
     Error::new(kind, format!("bundle `{name}`: {why}")).with_hint(hint).caused_by(e)
 }
 
-fn no_bundle(name: &str, why: &str) -> Error {
+/// The error for a file that is none.
+pub(super) fn no_bundle(name: &str, why: &str) -> Error {
     Error::new(Kind::Foreign, format!("`{name}` is not a plain bundle: {why}"))
-        .with_hint("Give a file that `ocx bundle export` or `fossil bundle export` wrote.")
+        .with_hint("Give the file of a bundle, as this program or plain Fossil exports it.")
 }

@@ -1,14 +1,13 @@
 //! What is in a bundle, and whether it is whole, without importing it.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 
-use super::import::receiver::Bases;
-use super::judge::Findings;
-use super::{Basis, Bundle};
+use super::file::Bundle;
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::{Manifest, TagAction};
 use crate::name::Hash;
 use crate::repo::store::{Store, connect};
+use crate::transfer::{Bases, Findings};
 
 /// What a bundle holds; every content was verified against its hash.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -53,10 +52,15 @@ impl Bundle {
     /// [`Kind::NotFound`] when the bundle builds on artifacts that are not in it: use [`contents_with`](Self::contents_with);
     /// [`Kind::Corrupt`], [`Kind::TooLarge`] and [`Kind::Invalid`] as for an import.
     pub fn contents(&self) -> Result<Contents> {
-        self.contents_by(|hash| {
+        let missing = |hash: &Hash| {
             let what = format!("the bundle builds on the artifact `{hash}`, which is not in it");
-            Err(Error::new(Kind::NotFound, what).with_hint("Name a repository that holds it."))
-        })
+            Error::new(Kind::NotFound, what).with_hint("Name a repository that holds it.")
+        };
+        if let Some(hash) = self.bases().first() {
+            return Err(missing(hash));
+        }
+        let findings = self.staged().verify(|hash| Err(missing(hash)))?;
+        Ok(self.contents_of(&findings))
     }
 
     /// As [`contents`](Self::contents), with the artifacts that the bundle builds on taken from a repository.
@@ -65,63 +69,50 @@ impl Bundle {
     /// As [`contents`](Self::contents); [`Kind::NotFound`] when they are not there with content.
     pub fn contents_with(&self, store: &Store) -> Result<Contents> {
         let db = connect(store.path())?;
-        let mut bases = Bases::of(&db, self)?;
-        self.contents_by(|hash| bases.content(hash))
+        let mut bases = Bases::of(&db, self.staged())?;
+        let findings = self.staged().verify(|hash| bases.content(hash))?;
+        Ok(self.contents_of(&findings))
     }
 
-    fn contents_by(&self, external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>) -> Result<Contents> {
-        let (findings, _) = self.judge(|queue| queue.walk(external, |_| Ok(())))?;
-        Ok(self.told(findings))
-    }
-
-    /// What was found, for people.
-    pub(super) fn told(&self, findings: Findings) -> Contents {
+    /// What was found, as a list.
+    pub(super) fn contents_of(&self, findings: &Findings) -> Contents {
         Contents {
-            project_code: self.inner.project_code.clone(),
+            project_code: self.project_code().map(str::to_owned),
             artifacts: self.len(),
-            other_controls: findings.controls.iter().filter(|c| c.check_in.is_none()).count(),
-            expanded: self.inner.rows.iter().map(|row| row.size as u64).sum(),
+            other_controls: findings.structural.len() - findings.check_ins().count(),
+            expanded: self.staged().rows().iter().map(|row| row.size as u64).sum(),
             size: self.size(),
             bases: self.bases(),
-            check_ins: self.check_ins(findings),
+            check_ins: check_ins(findings),
         }
     }
+}
 
-    fn check_ins(&self, findings: Findings) -> Vec<BundledCheckIn> {
-        let mut found: Vec<(Hash, Manifest)> = findings
-            .controls
-            .into_iter()
-            .filter_map(|control| Some((self.inner.rows[control.row].hash, control.check_in?)))
-            .collect();
-        found.sort_by(|a, b| (&a.1.date, a.0).cmp(&(&b.1.date, b.0)));
-        let mut branches = std::collections::HashMap::<Hash, String>::new();
-        found
-            .into_iter()
-            .map(|(hash, manifest)| {
-                let begun = manifest.tags.iter().find(|tag| {
-                    tag.name == "branch" && tag.action == TagAction::Propagate && tag.target.is_none()
-                });
-                let branch = begun
-                    .and_then(|tag| tag.value.clone())
-                    .or_else(|| branches.get(manifest.parents.first()?).cloned());
-                if let Some(branch) = &branch {
-                    branches.insert(hash, branch.clone());
-                }
-                BundledCheckIn {
-                    hash,
-                    comment: manifest.comment.unwrap_or_default(),
-                    user: manifest.user.unwrap_or_default(),
-                    date: manifest.date,
-                    branch,
-                    parents: manifest.parents,
-                }
-            })
-            .collect()
-    }
-
-    /// Whether every delta's basis is in the bundle, so that it can be imported wherever its parents are.
-    #[must_use]
-    pub fn is_standalone(&self) -> bool {
-        !self.inner.rows.iter().any(|row| matches!(row.basis, Basis::External(_)))
-    }
+fn check_ins(findings: &Findings) -> Vec<BundledCheckIn> {
+    let mut found: Vec<(Hash, &Manifest)> =
+        findings.check_ins().map(|(artifact, manifest)| (artifact.hash, manifest)).collect();
+    found.sort_by(|a, b| (&a.1.date, a.0).cmp(&(&b.1.date, b.0)));
+    let mut branches = HashMap::<Hash, String>::new();
+    found
+        .into_iter()
+        .map(|(hash, manifest)| {
+            let begun = manifest.tags.iter().find(|tag| {
+                tag.name == "branch" && tag.action == TagAction::Propagate && tag.target.is_none()
+            });
+            let branch = begun
+                .and_then(|tag| tag.value.clone())
+                .or_else(|| branches.get(manifest.parents.first()?).cloned());
+            if let Some(branch) = &branch {
+                branches.insert(hash, branch.clone());
+            }
+            BundledCheckIn {
+                hash,
+                comment: manifest.comment.clone().unwrap_or_default(),
+                user: manifest.user.clone().unwrap_or_default(),
+                date: manifest.date.clone(),
+                branch,
+                parents: manifest.parents.clone(),
+            }
+        })
+        .collect()
 }

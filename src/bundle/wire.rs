@@ -9,13 +9,13 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use super::export::{finish, new_bundle, new_file};
-use super::file::in_bundle;
-use super::{Basis, Bundle};
+use super::create::{finish, new_bundle, new_file};
+use super::file::{Bundle, in_bundle};
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::format::packed::{pack, unpack as inflate};
 use crate::name::Hash;
+use crate::transfer::{Basis, data_max};
 
 pub(super) const MAGIC: [u8; 8] = *b"OCXBNDL1";
 /// How far back repetitions are found, as a power of two of bytes: what a reader must keep in memory.
@@ -40,27 +40,27 @@ impl Bundle {
     /// An I/O kind for `out`; [`Kind::Corrupt`] for data that does not inflate to what it says.
     pub fn write_wire(&self, out: impl Write) -> Result<()> {
         let cannot = |e| Error::io("cannot write the bundle", e);
-        let inner = &*self.inner;
+        let (file, rows) = (self.file(), self.staged().rows());
         let mut out = out;
         out.write_all(&MAGIC).map_err(cannot)?;
         let mut frame = zstd::Encoder::new(out, LEVEL).map_err(cannot)?;
         frame.window_log(WINDOW).and_then(|()| frame.long_distance_matching(true)).map_err(cannot)?;
         frame.include_checksum(true).map_err(cannot)?;
-        let db = inner.db();
+        let db = file.db.lock();
         let mut out = Out(frame);
         self.write_config(&db, &mut out)?;
         let mut query = db.prepare("SELECT notes, data FROM bblob WHERE blobid=?1")?;
-        for row in &inner.rows {
+        for row in rows {
             let (kind, basis) = match &row.basis {
                 Basis::None => (0, None),
-                Basis::Row(at) => (1, Some(inner.rows[*at].id.cast_unsigned().to_le_bytes().to_vec())),
+                Basis::Row(at) => (1, Some(rows[*at].id.cast_unsigned().to_le_bytes().to_vec())),
                 Basis::External(hash) => (2, Some(hash.as_str().as_bytes().to_vec())),
             };
             let mut found = query.query([row.id])?;
             let stored = found.next()?.ok_or_else(|| Error::new(Kind::Changed, "the bundle has changed"))?;
             let note = stored.get_ref(0)?.as_str().unwrap_or_default().as_bytes().to_vec();
             let data = stored.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
-            let data = inflate(data, data_max(row.size)).map_err(|e| in_bundle(&inner.name, e))?;
+            let data = inflate(data, data_max(row.size)).map_err(|e| in_bundle(&file.name, e))?;
             let written = out
                 .byte(kind)
                 .and_then(|()| out.number(row.id.cast_unsigned()))
@@ -91,19 +91,13 @@ impl Bundle {
         let mut query = db.prepare(sql)?;
         let pairs = query.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
         let pairs: Vec<_> =
-            pairs.collect::<Result<_, _>>().map_err(|e| in_bundle(&self.inner.name, e.into()))?;
+            pairs.collect::<Result<_, _>>().map_err(|e| in_bundle(&self.file().name, e.into()))?;
         out.number(pairs.len() as u64).map_err(cannot)?;
         for (name, value) in pairs {
             out.bytes(name.as_bytes()).and_then(|()| out.bytes(value.as_bytes())).map_err(cannot)?;
         }
         Ok(())
     }
-}
-
-/// The most bytes that a row's data may inflate to.
-pub(super) fn data_max(size: usize) -> usize {
-    // A delta that is longer than what it gives is possible, one that is much longer is none.
-    size * 2 + 1024
 }
 
 /// Reads what follows the magic number into a bundle in SQLite's form.

@@ -1,8 +1,8 @@
 //! A check-in: from the state of a checkout to artifacts in the repository.
 //!
-//! Rust walks, hashes and writes the manifest; Fossil's code stores it and links it in, in one
-//! transaction; the checkout's own database follows. What happens when the process ends in
-//! between is `checkout`'s business ([`Checkout::recovered`](super::Checkout::recovered)).
+//! Rust walks, hashes and writes the manifest. Fossil's code stores it and links it in, in one transaction. Then the
+//! checkout's own database follows. If the process ends in between, opening the checkout again repairs that
+//! ([`Checkout::recovered`](super::Checkout::recovered)).
 
 mod file_cards;
 
@@ -11,27 +11,29 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use file_cards::FileCards;
+use rusqlite::Row;
 
-use super::Checkout;
+use super::merged::MergeHow;
+use super::open::Checkout;
 use super::status::Status;
 use crate::engine::{self, Artifacts, Content};
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::format::artifact::{Cherrypick, Manifest, TagAction, TagCard, looks_like_artifact};
-use crate::name::{Branch, Hash, TreePath, User};
+use crate::name::{Branch, Hash, TreePath, User, time};
 use crate::repo::store::{CheckInInfo, FileEntry, Files};
 use crate::tree::Entry;
 
 /// What a check-in says of itself.
 #[derive(Debug, Clone)]
 pub struct CheckIn {
-    /// The comment: any text without NUL.
+    /// The comment: any text without a NUL.
     pub comment: String,
-    /// The branch that begins here; `None` stays on the parent's.
+    /// The branch that begins here. `None` stays on the parent's branch.
     pub branch: Option<Branch>,
     /// Who makes it; a login of the repository.
     pub user: User,
-    /// When, as `2026-11-30T10:23:45.120` in UTC; `None` is now.
+    /// When, as `2026-11-30T10:23:45.120` in UTC. `None` is now.
     pub time: Option<String>,
 }
 
@@ -71,7 +73,7 @@ impl Checkout {
             private: false,
             note: Some(self.note(&hash)?),
         };
-        // It is stored, whatever keeps the checkout from moving; the next look at the checkout makes that good.
+        // The check-in is stored now, whatever keeps the checkout from moving. The next look at the checkout moves it.
         if let Err(e) = self.store_and_follow(artifacts, &hash, status)? {
             tracing::warn!("check-in {hash} is stored, but the checkout has not moved to it yet: {e}");
         }
@@ -82,15 +84,15 @@ impl Checkout {
             self.stat_cache().go_on_to(&status.files, &before, changed);
         }
         store.remember(&hash, manifest, Arc::clone(&status.files));
-        // What was looked at is a matter of speed only.
+        // If this fails, only time is lost.
         let _ = self.remember();
         Ok(CheckedIn { hash, branch, time })
     }
 
-    /// Stores a check-in, and moves the checkout to it; what kept it from moving is the inner result.
+    /// Stores a check-in and moves the checkout to it. The inner result says what kept the checkout from moving.
     fn store_and_follow(&self, artifacts: Artifacts, hash: &Hash, status: &Status) -> Result<Result<()>> {
         let new = artifacts.contents.iter().map(|new| Hash::parse(&new.hash)).collect::<Result<Vec<_>>>()?;
-        // Taken no sooner than it is needed: the engine may have to wait for a server first.
+        // Taken as late as possible, because the engine may have to wait for a server first.
         let state = OnceCell::new();
         let take = || state.get_or_init(|| self.state_to_move());
         let (stored, moving) = engine::check_in_while(self.repository().path(), artifacts, || {
@@ -150,33 +152,23 @@ impl Draft {
     }
 }
 
-/// How a merge that is part of the next check-in took the other side's changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Merged {
-    Whole,
-    /// As a whole; the merged branch ends with it.
-    Integrated,
-    Cherrypick,
-    Backout,
-}
-
-/// Says in the manifest what was merged, but for what is private: no public check-in may name it.
-fn name_merged(checkout: &Checkout, manifest: &mut Manifest, hash: Hash, how: Merged) -> Result<()> {
+/// Names in the manifest what was merged. Leaves out what is private, because no public check-in may name it.
+fn name_merged(checkout: &Checkout, manifest: &mut Manifest, hash: Hash, how: MergeHow) -> Result<()> {
     let other = checkout.repository().store().check_in(&hash)?;
     if other.private {
         return Ok(());
     }
     match how {
-        Merged::Whole => manifest.parents.push(hash),
-        Merged::Integrated => {
+        MergeHow::Whole => manifest.parents.push(hash),
+        MergeHow::Integrate => {
             manifest.parents.push(hash);
             if other.leaf && !other.closed {
                 let name = "closed".to_owned();
                 manifest.tags.push(TagCard { action: TagAction::Add, name, target: Some(hash), value: None });
             }
         }
-        Merged::Cherrypick | Merged::Backout => {
-            let backout = how == Merged::Backout;
+        MergeHow::Cherrypick | MergeHow::Backout => {
+            let backout = how == MergeHow::Backout;
             manifest.cherrypicks.push(Cherrypick { target: hash, base: None, backout });
         }
     }
@@ -191,10 +183,10 @@ fn refuse_unstorable(status: &Status) -> Result<()> {
         .with_hint("Rename or remove it, or ignore it by `.fossil-settings/ignore-glob`; a check-in holds every file or none."))
 }
 
-/// The contents that the repository may lack, read again and checked against the status.
+/// Returns the contents that the repository may lack, read again and checked against the status.
 fn contents(checkout: &Checkout, status: &Status, before: &Files) -> Result<Vec<Content>> {
     let mut contents = Vec::new();
-    // Content differs where a change or a rename is.
+    // Only a changed or renamed file can have other content.
     let touched: BTreeSet<&TreePath> =
         status.changes.iter().map(|c| &c.path).chain(status.renamed.keys()).collect();
     for (path, file) in touched.into_iter().filter_map(|path| status.files.get_key_value(path)) {
@@ -240,19 +232,14 @@ fn check_content(path: &TreePath, file: &FileEntry, bytes: &[u8]) -> Result<()> 
     Ok(())
 }
 
-/// The time of the new check-in, which must be after its parent's.
+/// Returns the time of the new check-in, which must be after its parent's.
 fn date_after(checkout: &Checkout, parent: &CheckInInfo, wanted: Option<&str>) -> Result<String> {
-    let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%f', ?1), julianday(?1)";
-    let at = |time: &str| -> Result<(Option<String>, Option<f64>)> {
-        checkout.state(|db| {
-            Ok(db.prepare_cached(sql)?.query_row([time], |row| Ok((row.get(0)?, row.get(1)?)))?)
-        })
-    };
-    // A parent that was made in this very millisecond is waited for.
+    // If the parent was made in this very millisecond, wait until it has passed.
     for _ in 0..5 {
-        let (Some(date), Some(julian)) = at(wanted.unwrap_or("now"))? else {
-            return Err(Error::new(Kind::Invalid, "the time of the check-in is no time")
-                .with_hint("Give it as `2026-11-30T10:23:45.120`."));
+        let now = time::julian_now();
+        let (date, julian) = match wanted {
+            Some(time) => given_date(checkout, time)?,
+            None => (time::date_card(now), now),
         };
         if julian > parent.julian {
             return Ok(date);
@@ -275,7 +262,20 @@ fn date_after(checkout: &Checkout, parent: &CheckInInfo, wanted: Option<&str>) -
     Err(Error::new(Kind::Busy, "the clock does not move").with_hint("Try again."))
 }
 
-/// The tags by which the check-in leaves the parent's branch for its own; none when it stays.
+/// Reads a time that somebody wrote, as SQLite does. Returns it for a D card and as a Julian day.
+fn given_date(checkout: &Checkout, time: &str) -> Result<(String, f64)> {
+    let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%f', ?1), julianday(?1)";
+    let read = checkout.state(|db| {
+        let row = |row: &Row<'_>| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<f64>>(1)?));
+        Ok(db.prepare_cached(sql)?.query_row([time], row)?)
+    })?;
+    read.0.zip(read.1).ok_or_else(|| {
+        Error::new(Kind::Invalid, "the time of the check-in is no time")
+            .with_hint("Give it as `2026-11-30T10:23:45.120`.")
+    })
+}
+
+/// Returns the tags by which the check-in leaves the parent's branch for its own. There are none if it stays.
 fn tags(checkout: &Checkout, parent: &CheckInInfo, branch: &str) -> Result<Vec<TagCard>> {
     if parent.branch == branch {
         return Ok(Vec::new());

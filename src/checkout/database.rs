@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 
-/// How long it is waited for a lock that another process holds.
+/// How long to wait for a lock that another process holds.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The names that Fossil gives it.
@@ -20,12 +20,12 @@ pub(super) fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() >= 1024)
 }
 
-/// With a write-ahead log, a power failure may undo the last writes to a checkout's database, but cannot damage it: they can
-/// all be made again. With a rollback journal, each write is waited for.
+/// Sets how writes are synced. With a write-ahead log, a power failure may undo the last writes but cannot damage the
+/// database, and all of those writes can be made again. With a rollback journal, each write is synced.
 pub(super) fn relax(db: &Connection) -> Result<()> {
     let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
     Ok(db.execute_batch(if mode == "wal" {
-        // Each check-in writes the same pages again; a longer log gets most of them into the file once.
+        // Each check-in writes the same pages again. A longer log writes most of them to the file only once.
         "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=4000"
     } else {
         "PRAGMA synchronous=FULL"
@@ -37,7 +37,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_prepared_statement_cache_capacity(64);
-    // Each check-in writes Fossil's table of files, which in a large tree is larger than the usual cache.
+    // Each check-in writes Fossil's table of files. In a large tree, that table is larger than the usual cache.
     db.execute_batch("PRAGMA trusted_schema=0; PRAGMA foreign_keys=0; PRAGMA cache_size=-16384")?;
     let known: bool =
         db.query_row("SELECT count(*)=2 FROM sqlite_schema WHERE name IN ('vvar','vfile')", [], |r| {
@@ -51,21 +51,22 @@ pub(super) fn connect(path: &Path) -> Result<Connection> {
         .with_hint("Remove the file, or open the checkout anew."))
 }
 
-/// A variable of the checkout.
+/// Reads a variable of the checkout.
 pub(super) fn var(db: &Connection, name: &str) -> Result<Option<String>> {
     let sql = "SELECT CAST(value AS TEXT) FROM vvar WHERE name=?1";
     Ok(db.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?)
 }
 
-/// By what a database is told from its copies and its earlier states, where the file system knows when a file was made.
+/// Tells a database from its copies and its earlier states. Returns nothing if the file system does not know when a
+/// file was made.
 pub(super) fn place(path: &Path) -> Option<String> {
     let meta = path.symlink_metadata().ok()?;
     let made = meta.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(format!("{:x}-{:x}-{:x}", meta.dev(), meta.ino(), made.as_nanos()))
 }
 
-/// The id of a checkout for which none is written down: it follows from where and when its database was made, so that
-/// it is the same each time, and another for a checkout in the same folder of another machine.
+/// The id of a checkout for which none is stored. It follows from where and when the database was made. So it is the
+/// same each time, and differs from that of a checkout in the same folder of another machine.
 pub(super) fn id(path: &Path) -> Result<String> {
     let meta =
         path.symlink_metadata().map_err(|e| Error::io(format!("cannot look at `{}`", path.display()), e))?;

@@ -1,39 +1,41 @@
-//! Following a check-in: the checkout moves to one that was made of its files, also where the process that made it
-//! or the power went before.
+//! Following a check-in: the checkout moves to a check-in that was made of its files. It also does so if the process
+//! that made the check-in ended, or the power failed, before the move.
 //!
-//! Only the repository's commit is waited for. It keeps a note with each check-in that says which checkout made it, so
-//! that a checkout whose own database is behind can be moved later. This writes Fossil's own tables, as `fossil
-//! commit` would leave them. Moving to another version, which changes files, is Fossil's own code's business.
+//! A caller waits only for the repository's commit. The repository keeps a note with each check-in that says which
+//! checkout made it. So a checkout whose own database is behind can be moved later. This module writes Fossil's own
+//! tables as `fossil commit` would leave them. Fossil's own code does the move to another version, which changes
+//! files.
 
 use std::collections::BTreeSet;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use super::Checkout;
 use super::database::{self, BUSY_TIMEOUT, var};
-use crate::checkout::status::Status;
+use super::open::Checkout;
+use super::settings::ManifestFiles;
+use super::status::Status;
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
-use crate::name::{Hash, TreePath};
+use crate::name::{Hash, TreePath, time};
 use crate::repo::store::Files;
 use crate::tree::FileKind;
 
-/// A file that changed later than this before now may change again within the same second, unseen by
-/// Fossil, which looks at whole seconds.
+/// A file that changed within this many seconds may change again within the same second. Fossil looks at whole seconds
+/// and would not see that.
 const UNSETTLED_S: i64 = 2;
 
-/// The checkout's database, where nobody else writes: moved to a check-in that is being stored, but for what is only
-/// known once it is.
+/// The checkout's database in an open transaction. It is moved to a check-in that is being stored, except for what is
+/// known only when the check-in is stored.
 pub(crate) struct Moving<'a> {
     done: Transaction<'a>,
     vid: i64,
 }
 
 impl Checkout {
-    /// What the repository shall keep with the check-in `hash`: which checkout makes it, how much of the repository that
-    /// knew of when it last moved, and where its database lies.
+    /// The note that the repository keeps with the check-in `hash`. It says which checkout made the check-in, how much
+    /// of the repository that checkout knew when it last moved, and where its database lies.
     pub(crate) fn note(&self, hash: &Hash) -> Result<String> {
         let seen = self.state(seen)?;
         let place = database::place(&self.database).unwrap_or_else(|| "-".to_owned());
@@ -44,7 +46,7 @@ impl Checkout {
         Ok(format!("ocx {} ", self.id()?))
     }
 
-    /// Waits until no other process writes to the checkout's database; without that, the checkout could not follow.
+    /// Waits until no other process writes to the checkout's database. Otherwise the checkout could not follow.
     ///
     /// # Errors
     /// [`Kind::Busy`].
@@ -52,17 +54,17 @@ impl Checkout {
         self.state(|db| Ok(Transaction::new_unchecked(db, TransactionBehavior::Immediate)?.rollback()?))
     }
 
-    /// The checkout's database, for [`begin_move`](Self::begin_move); until it is let go, nothing else of this checkout
-    /// that needs it goes on.
+    /// The checkout's database, for [`begin_move`](Self::begin_move). Everything else of this checkout that needs the
+    /// database waits until the guard is dropped.
     pub(crate) fn state_to_move(&self) -> MutexGuard<'_, Connection> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
-    /// Begins to move the checkout to the check-in `hash`, while that is being stored after the contents `new`; it holds just
-    /// the files of `status`. To be called where nobody else can write to the repository.
+    /// Begins to move the checkout to the check-in `hash`, which is being stored after the contents `new`. The
+    /// check-in holds exactly the files of `status`. Call this only where nobody else can write to the repository.
     ///
     /// # Errors
-    /// Any; then [`follow`](Self::follow) does all of it.
+    /// Any. [`follow`](Self::follow) then does the whole move.
     pub(crate) fn begin_move<'a>(
         &self,
         state: &'a Connection,
@@ -86,8 +88,8 @@ impl Checkout {
         Ok(Moving { done, vid })
     }
 
-    /// Moves the checkout to the check-in `hash`, now that it is stored, and lets its database go. It holds just the files of
-    /// `status`, and what was begun is taken up where it came true.
+    /// Moves the checkout to the check-in `hash`, which is stored now and holds exactly the files of `status`. Uses
+    /// what was begun if the row numbers came out as foreseen.
     pub(crate) fn follow(
         &self,
         state: &Connection,
@@ -107,9 +109,9 @@ impl Checkout {
         }
     }
 
-    /// Makes good what an ended process or a lack of power has left: the checkout moves to the last of the check-ins that
-    /// it has made and not followed. Where its database may be a copy, or an old state, the
-    /// files must bear that out.
+    /// Repairs what an ended process or a power failure has left: the checkout moves to the last of the check-ins that
+    /// it has made and not followed. If its database may be a copy or an old state, it moves only if the files are
+    /// those of that check-in.
     pub(crate) fn recover(&self) -> Result<Option<Hash>> {
         let seen = self.state(seen)?;
         let stem = self.note_stem()?;
@@ -143,7 +145,7 @@ impl Checkout {
         Ok(Some(last))
     }
 
-    /// Whether wherever two check-ins differ, the disk has what the later one has.
+    /// Whether the disk has what `later` has, wherever the two check-ins differ.
     fn has_become(&self, later: &Files, earlier: &Files) -> Result<bool> {
         let paths = later.keys().chain(earlier.keys());
         for path in paths.filter(|path| later.get(*path) != earlier.get(*path)) {
@@ -161,7 +163,7 @@ impl Checkout {
         Ok(true)
     }
 
-    /// Writes Fossil's view of the checkout: it stands on `hash` with `files`. Where `changed` is known, only those paths
+    /// Writes Fossil's view of the checkout: it stands on `hash` with `files`. If `changed` is given, only those paths
     /// have other rows than before.
     fn stand_on(
         &self,
@@ -179,6 +181,12 @@ impl Checkout {
         Ok(done.commit()?)
     }
 
+    /// Writes `manifest` and its companions if the setting asks for them.
+    pub(super) fn write_manifest(&self, hash: &Hash) -> Result<()> {
+        let wanted = ManifestFiles::of(&self.repository, &self.tree)?;
+        wanted.write(&self.root, self.repository.store(), hash)
+    }
+
     fn write_files(
         &self,
         db: &Connection,
@@ -188,15 +196,15 @@ impl Checkout {
         rid: impl Fn(&Hash) -> Result<Option<i64>>,
     ) -> Result<()> {
         db.prepare_cached("DELETE FROM vmerge")?.execute([])?;
-        let told = forget_told(db)?;
+        let known = forget_known_files(db)?;
         let changed = changed.map(|mut changed| {
-            changed.extend(told.iter());
+            changed.extend(known.iter());
             changed
         });
         for name in gone(db, files, changed.as_ref())? {
             db.prepare_cached("DELETE FROM vfile WHERE pathname=?1")?.execute([name])?;
         }
-        // ROLLBACK, since to undo this statement alone SQLite would copy each page first.
+        // ROLLBACK saves time: to undo only this statement, SQLite would first copy each page.
         db.prepare_cached(
             "UPDATE OR ROLLBACK vfile SET vid=?1, mrid=rid, mhash=NULL, chnged=0, deleted=0, origname=NULL
              WHERE vid!=?1 OR chnged OR deleted OR origname IS NOT NULL",
@@ -231,8 +239,8 @@ impl Checkout {
         Ok(())
     }
 
-    /// Whether the repository was replaced by a clone, so that the row numbers in the checkout's database
-    /// mean other artifacts; Fossil numbers them anew when it sees that.
+    /// Whether a clone has replaced the repository, so that the row numbers in the checkout's database mean other
+    /// artifacts. Fossil numbers the rows anew when it sees that.
     fn is_renumbered(&self, db: &Connection) -> Result<bool> {
         let Some(known) = var(db, "fingerprint")? else { return Ok(false) };
         let rcvid = reception(&known);
@@ -244,7 +252,7 @@ fn changed(status: &Status) -> BTreeSet<&TreePath> {
     status.changes.iter().map(|c| &c.path).chain(status.renamed.keys()).collect()
 }
 
-/// The repository's last reception when the checkout last moved.
+/// The number of the repository's last reception when the checkout last moved.
 fn seen(db: &Connection) -> Result<i64> {
     Ok(var(db, "fingerprint")?.as_deref().and_then(reception).unwrap_or(0))
 }
@@ -257,8 +265,8 @@ fn not_whole(hash: &Hash) -> Error {
     Error::new(Kind::Corrupt, format!("artifact `{}` is not in the repository", hash.short()))
 }
 
-/// Drops the rows of files that Fossil was told to add or to rename; gives their paths, the old ones too.
-fn forget_told(db: &Connection) -> Result<Vec<TreePath>> {
+/// Drops the rows of files that Fossil was told to add or to rename. Returns their paths, new and old.
+fn forget_known_files(db: &Connection) -> Result<Vec<TreePath>> {
     let mut query = db.prepare_cached(
         "DELETE FROM vfile WHERE rid=0 OR origname!=pathname RETURNING pathname, coalesce(origname, '')",
     )?;
@@ -272,7 +280,7 @@ fn forget_told(db: &Connection) -> Result<Vec<TreePath>> {
     Ok(paths)
 }
 
-/// The paths among `changed`, or else among all that Fossil's table has, that are not in `files`.
+/// The paths that are not in `files`, among `changed` or else among all in Fossil's table.
 fn gone(db: &Connection, files: &Files, changed: Option<&BTreeSet<&TreePath>>) -> Result<Vec<String>> {
     if let Some(changed) = changed {
         let gone = changed.iter().filter(|path| !files.contains_key(**path));
@@ -284,10 +292,9 @@ fn gone(db: &Connection, files: &Files, changed: Option<&BTreeSet<&TreePath>>) -
     Ok(names.into_iter().filter(is_gone).collect())
 }
 
-/// The time in whole seconds that Fossil may take for a sign that a file is unchanged; none yet for
-/// one that changed just now.
+/// The time in whole seconds that Fossil may take as a sign that a file is unchanged. It is 0, no such sign, for a
+/// file that changed just now.
 fn settled(mtime_ns: i64) -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let (mtime, now) = (mtime_ns.div_euclid(1_000_000_000), now.as_secs().cast_signed());
+    let (mtime, now) = (mtime_ns.div_euclid(1_000_000_000), time::since_epoch().as_secs().cast_signed());
     if mtime + UNSETTLED_S < now { mtime } else { 0 }
 }

@@ -1,20 +1,17 @@
-//! What the files of a checkout are, and how they differ from the check-in it stands on.
+//! The files of a checkout, and how they differ from the check-in it stands on.
 //!
-//! A file counts by its content: its size and times only tell that it need not be read again, and
-//! only when they are older than the moment at which it was read.
-
-mod seen;
+//! A file is judged by its content. Its size and times only say that it need not be read again, and only if they are
+//! older than the moment at which it was read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
 
-pub(crate) use seen::StatCache;
-
-use super::Checkout;
-use crate::error::{Error, Kind, Result};
+use super::open::Checkout;
+use super::stat_cache::StatCache;
+use crate::error::{Kind, Result};
 use crate::format::FILE_MAX;
-use crate::name::{Hash, TreePath};
+use crate::name::{Hash, TreePath, time};
 use crate::repo::store::{FileEntry, Files};
 use crate::tree::{Entry, FileKind, Tracked, Tree};
 
@@ -25,7 +22,7 @@ pub struct Status {
     pub parent: Hash,
     /// What differs, by path.
     pub changes: Vec<Change>,
-    /// Paths that an ignore rule leaves out; a folder stands for all in it.
+    /// Paths that an ignore rule leaves out; a folder stands for everything in it.
     pub ignored: Vec<String>,
     /// Names, shown on one line, that no check-in can hold, each with the reason.
     pub refused: Vec<(String, String)>,
@@ -73,7 +70,8 @@ impl std::fmt::Display for How {
 }
 
 impl Status {
-    /// A hash over the names, kinds and contents of all files: equal for equal trees, and only for those.
+    /// Returns a hash over the names, kinds and contents of all files. Equal trees have equal hashes, and different
+    /// trees have different ones.
     #[must_use]
     pub fn tree_hash(&self) -> Hash {
         let mut text = String::with_capacity(self.files.len() * 110);
@@ -90,8 +88,8 @@ impl Status {
 }
 
 impl Checkout {
-    /// Compares the files with the parent check-in, by content. It writes nothing: what it learns is
-    /// written by [`remember`](Self::remember).
+    /// Compares the files with the parent check-in, by content. Writes nothing: [`remember`](Self::remember) stores
+    /// what this learns.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when the checkout or its check-in is gone, [`Kind::Io`] for a file that cannot be read,
@@ -100,15 +98,15 @@ impl Checkout {
         self.recover()?;
         let parent = self.parent()?;
         let before = self.repository().store().files(&parent)?;
-        let told = self.known_files()?;
-        let tracked = KnownPaths { before: &before, added: &told.added };
+        let known = self.known_files()?;
+        let tracked = KnownPaths { before: &before, added: &known.added };
         let mut cache = self.stat_cache();
         self.state(|db| cache.load(db))?;
         cache.compare_with(&before);
         let walk = self.tree().walk_past(&*cache, &self.ignore()?, &tracked)?;
         let mut refused = walk.refused;
         let entries = self.storable(walk.entries, &before, &mut refused)?;
-        let looked = self.hashed(&mut cache, &entries, &before, &told.renamed, &mut refused)?;
+        let looked = self.hashed(&mut cache, &entries, &before, &known.renamed, &mut refused)?;
         let gone = cache.gone(&before, &walk.known, &looked);
         let mut changes: Vec<_> = looked
             .iter()
@@ -118,27 +116,29 @@ impl Checkout {
             .collect();
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         let files = with(&before, &changes, &looked);
-        let renamed =
-            told.renamed.into_iter().filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
+        let renamed = known
+            .renamed
+            .into_iter()
+            .filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
         let renamed = renamed.collect();
         Ok(Status { parent, changes, ignored: walk.ignored, refused, renamed, files })
     }
 
-    /// Reads a file of the checkout of at most `max` bytes, and gives its content and that content's SHA3-256. What is
-    /// unchanged since a [`status`](Self::status) has hashed it is not hashed again.
+    /// Reads a file of the checkout of at most `max` bytes. Returns its content and the SHA3-256 of that. A file that
+    /// is unchanged since a [`status`](Self::status) has hashed it is not hashed again.
     ///
     /// # Errors
     /// As [`Tree::read`].
     pub fn read_file(&self, path: &TreePath, max: u64) -> Result<(Vec<u8>, Hash)> {
         let known = self.known_hash(path);
         let content = self.tree().read(path, max)?;
-        // Unchanged when it was looked at before the reading, and after it: so all the while.
+        // Unchanged before and after the reading, so unchanged while it was read.
         let same = known.filter(|_| self.known_hash(path) == known);
         let hash = same.unwrap_or_else(|| Hash::of(&content));
         Ok((content, hash))
     }
 
-    /// The SHA3-256 of a file as it is now on the disk, where that is known.
+    /// The SHA3-256 of a file as it is on the disk now, if it is known.
     fn known_hash(&self, path: &TreePath) -> Option<Hash> {
         let entry = self.tree().stat(path).ok()?;
         let mut cache = self.free_stat_cache()?;
@@ -146,18 +146,18 @@ impl Checkout {
         cache.hash(&entry).filter(Hash::is_sha3)
     }
 
-    /// Writes down what looking at the files has shown, so that the next process need not read them again, and the
-    /// checkout's [`id`](Self::id).
+    /// Stores what looking at the files has shown, so that the next process need not read them again. Stores the
+    /// checkout's [`id`](Self::id) too.
     ///
     /// # Errors
-    /// [`Kind::Busy`], [`Kind::DiskFull`]; then only time is lost.
+    /// [`Kind::Busy`], [`Kind::DiskFull`]. Only time is lost then.
     pub fn remember(&self) -> Result<()> {
         self.keep_id()?;
         let mut cache = self.stat_cache();
         self.state(|db| cache.write(db))
     }
 
-    /// Leaves out what the repository's settings or sizes forbid, naming it in `refused`.
+    /// Leaves out what the repository's settings or the limit of size forbid, and names it in `refused`.
     fn storable(
         &self,
         entries: Vec<Entry>,
@@ -191,7 +191,7 @@ impl Checkout {
         Ok(storable)
     }
 
-    /// The files of `entries` with their hashes; those that are neither cached nor readable end in an error.
+    /// Returns the files of `entries` with their hashes. Fails for a file that is neither cached nor readable.
     fn hashed(
         &self,
         cache: &mut StatCache,
@@ -228,7 +228,7 @@ impl Checkout {
         Ok(files)
     }
 
-    /// The file's hash by the name that the repository has for this content, else by its policy.
+    /// Hashes a file. Uses the kind of hash that the repository has for this content, or else the one of its policy.
     fn hash_file(&self, entry: &Entry, old: Option<Hash>) -> Result<Hash> {
         let content = self.file_content(self.tree(), entry)?;
         match old {
@@ -245,7 +245,7 @@ impl Checkout {
     }
 }
 
-/// The paths of the parent check-in and those that Fossil was told of since.
+/// The paths of the parent check-in, and those that people told Fossil of since.
 struct KnownPaths<'a> {
     before: &'a Files,
     added: &'a BTreeSet<TreePath>,
@@ -261,7 +261,7 @@ impl Tracked for KnownPaths<'_> {
     }
 }
 
-/// The files of `before` with `changes`, whose new content is in `looked`.
+/// Returns the files of `before` with `changes` applied. The new content is in `looked`.
 fn with(before: &Arc<Files>, changes: &[Change], looked: &Files) -> Arc<Files> {
     if changes.is_empty() {
         return Arc::clone(before);
@@ -290,7 +290,7 @@ fn difference(old: Option<&FileEntry>, new: &FileEntry) -> Option<How> {
     }
 }
 
-/// Does `work` on each item, the halves at the same time; the results are in the items' order.
+/// Does `work` on each item, in two threads if there are many. The results are in the order of the items.
 fn in_two_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     const WORTH_A_THREAD: usize = 16;
     if items.len() < WORTH_A_THREAD {
@@ -309,12 +309,5 @@ fn in_two_threads<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
 }
 
 fn now_ns() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// The error for a check-in that is not in the repository any more.
-pub(crate) fn no_parent(root: &std::path::Path) -> Error {
-    Error::new(Kind::NotFound, format!("the checkout `{}` stands on no check-in", root.display()))
-        .with_hint("Open a version with `ocx open`.")
+    i64::try_from(time::since_epoch().as_nanos()).unwrap_or(i64::MAX)
 }

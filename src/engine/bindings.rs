@@ -135,7 +135,7 @@ unsafe extern "C" {
     pub fn ocx_check_in(arg1: *mut OcxSession, arg2: *const OcxCheckIn, arg3: *mut OcxOutcome);
 }
 unsafe extern "C" {
-    pub fn ocx_change_begin(
+    pub fn ocx_transaction_begin(
         arg1: *mut OcxSession,
         user: *const ::core::ffi::c_char,
         db: *mut *mut sqlite3,
@@ -143,10 +143,14 @@ unsafe extern "C" {
     );
 }
 unsafe extern "C" {
-    pub fn ocx_change_unprotect(yes: ::core::ffi::c_int);
+    pub fn ocx_transaction_unprotect(yes: ::core::ffi::c_int);
 }
 unsafe extern "C" {
-    pub fn ocx_change_receipt(arg1: *mut OcxSession, rcvid: *mut ::core::ffi::c_int, arg2: *mut OcxOutcome);
+    pub fn ocx_transaction_receipt(
+        arg1: *mut OcxSession,
+        rcvid: *mut ::core::ffi::c_int,
+        arg2: *mut OcxOutcome,
+    );
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -165,7 +169,7 @@ impl Default for OcxArtifact {
     }
 }
 unsafe extern "C" {
-    pub fn ocx_change_put(
+    pub fn ocx_transaction_put(
         arg1: *mut OcxSession,
         arg2: *const OcxArtifact,
         rid: *mut ::core::ffi::c_int,
@@ -188,7 +192,7 @@ impl Default for OcxStored {
     }
 }
 unsafe extern "C" {
-    pub fn ocx_change_crosslink(
+    pub fn ocx_transaction_crosslink(
         arg1: *mut OcxSession,
         stored: *const OcxStored,
         count: usize,
@@ -196,7 +200,7 @@ unsafe extern "C" {
     );
 }
 unsafe extern "C" {
-    pub fn ocx_change_filled(
+    pub fn ocx_transaction_filled(
         arg1: *mut OcxSession,
         rids: *const ::core::ffi::c_int,
         count: usize,
@@ -204,7 +208,7 @@ unsafe extern "C" {
     );
 }
 unsafe extern "C" {
-    pub fn ocx_change_end(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
+    pub fn ocx_transaction_end(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
 }
 pub type OcxExchange = ::core::option::Option<
     unsafe extern "C" fn(
@@ -216,7 +220,7 @@ pub type OcxExchange = ::core::option::Option<
 >;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
-pub struct OcxSync {
+pub struct OcxSyncCall {
     pub url: *const ::core::ffi::c_char,
     pub user: *const ::core::ffi::c_char,
     pub password: *const ::core::ffi::c_char,
@@ -230,7 +234,7 @@ pub struct OcxSync {
         ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void, reply: OcxText)>,
     pub context: *mut ::core::ffi::c_void,
 }
-impl Default for OcxSync {
+impl Default for OcxSyncCall {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
         unsafe {
@@ -240,7 +244,7 @@ impl Default for OcxSync {
     }
 }
 unsafe extern "C" {
-    pub fn ocx_sync(arg1: *mut OcxSession, arg2: *const OcxSync, arg3: *mut OcxOutcome);
+    pub fn ocx_sync(arg1: *mut OcxSession, arg2: *const OcxSyncCall, arg3: *mut OcxOutcome);
 }
 unsafe extern "C" {
     pub fn ocx_set_remote(
@@ -256,7 +260,7 @@ unsafe extern "C" {
 unsafe extern "C" {
     pub fn ocx_clone(
         arg1: *mut OcxSession,
-        arg2: *const OcxSync,
+        arg2: *const OcxSyncCall,
         path: *const ::core::ffi::c_char,
         arg3: *mut OcxOutcome,
     );

@@ -1,15 +1,14 @@
 //! Storing a check-in: one write transaction of Fossil's code, beside which the caller may do its own part.
 //!
-//! What goes into the artifacts is the business of the modules above.
+//! The modules above decide what goes into the artifacts.
 
 use std::ffi::c_char;
 use std::path::Path;
 use std::sync::mpsc;
 
 use super::bindings as c;
-use super::desk::Desk;
+use super::pool::{SessionPool, start};
 use super::session::c_string;
-use super::thread::start;
 use crate::error::{Error, Kind, Result};
 
 /// One file content that a check-in brings.
@@ -42,7 +41,7 @@ pub struct Artifacts {
     pub manifest_hash: String,
     /// Whether the check-in is private.
     pub private: bool,
-    /// A note that the repository keeps with the record of who brought the artifacts; no two records have the same.
+    /// A note that the repository keeps with the record of who brought the artifacts. No two records have the same note.
     pub note: Option<String>,
 }
 
@@ -55,8 +54,9 @@ pub fn check_in(path: &Path, artifacts: Artifacts) -> Result<()> {
     check_in_while(path, artifacts, || ()).0
 }
 
-/// As [`check_in`]; as soon as nobody else can write to the repository, `meanwhile` runs beside it. What
-/// that gives is nothing where it did not come so far.
+/// As [`check_in`]. Once nobody else can write to the repository, `meanwhile` runs beside it on the calling thread.
+///
+/// Returns what `meanwhile` returned, or nothing if the check-in did not get that far.
 pub fn check_in_while<T>(
     path: &Path,
     artifacts: Artifacts,
@@ -64,16 +64,21 @@ pub fn check_in_while<T>(
 ) -> (Result<()>, Option<T>) {
     let path = path.to_owned();
     let (begun, has_begun) = mpsc::sync_channel(1);
-    match start(move |desk| check_in_at(desk, &path, &artifacts, &begun)) {
+    match start(move |pool| check_in_at(pool, &path, &artifacts, &begun)) {
         Err(e) => (Err(e), None),
         Ok(started) => {
-            let done = has_begun.recv().is_ok().then(meanwhile);
+            let done = started.receive(&has_begun).map(|()| meanwhile());
             (started.wait().flatten(), done)
         }
     }
 }
 
-fn check_in_at(desk: &Desk, path: &Path, artifacts: &Artifacts, begun: &mpsc::SyncSender<()>) -> Result<()> {
+fn check_in_at(
+    pool: &SessionPool,
+    path: &Path,
+    artifacts: &Artifacts,
+    begun: &mpsc::SyncSender<()>,
+) -> Result<()> {
     let text = |b: &[u8]| c::OcxText { data: b.as_ptr().cast::<c_char>(), size: b.len() };
     let string = |what, s: &str| c_string(what, s.as_bytes());
     let names = artifacts
@@ -109,16 +114,16 @@ fn check_in_at(desk: &Desk, path: &Path, artifacts: &Artifacts, begun: &mpsc::Sy
         is_private: i32::from(artifacts.private),
         note: note.as_ref().map_or(std::ptr::null(), |n| n.as_ptr()),
     };
-    let ended = desk.warm(path, "cannot store the check-in", |s| {
+    let outcome = pool.warm(path, "cannot store the check-in", |s| {
         let locked = s.check_in_begin();
         if locked.left {
             return locked;
         }
-        // Nobody may listen.
+        // Nobody listens if the caller has panicked.
         let _ = begun.send(());
         s.check_in(&raw)
     })?;
-    refusal(ended.code.unsigned_abs(), artifacts)
+    refusal(outcome.code.unsigned_abs(), artifacts)
 }
 
 /// The refusals of `ocx_check_in`, in words.

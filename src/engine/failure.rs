@@ -1,14 +1,14 @@
-//! Turns the way a call into C ended into the one error.
+//! Turns the outcome of a call into C into the one error.
 //!
-//! Fossil says what went wrong in words only, so the kind is read from them here and
-//! nowhere else; the words themselves are kept in the message.
+//! Fossil says only in words what went wrong. The kind is read from these words here and nowhere else, and the
+//! message keeps them.
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::session::Ended;
+use super::session::CallOutcome;
 use crate::error::{Error, Kind};
 
-/// Words of Fossil or SQLite, and the kind and advice that belong to them; the first row that fits counts.
+/// Words of Fossil or SQLite with their kind and hint. The first row that fits counts.
 const WORDS: &[(&str, Kind, Option<&str>)] = &[
     ("database is locked", Kind::Busy, Some("Another process is writing to it; call again in a moment.")),
     ("disk is full", Kind::DiskFull, Some("Free some disk space and call again; nothing was changed.")),
@@ -18,15 +18,11 @@ const WORDS: &[(&str, Kind, Option<&str>)] = &[
         Kind::Io,
         Some("Check that the file's folder can be written to; nothing was changed."),
     ),
-    (
-        "malformed",
-        Kind::Corrupt,
-        Some("Restore the file from a clone, or run `ocx fossil rebuild` on a copy."),
-    ),
+    ("malformed", Kind::Corrupt, Some("Restore the file from a clone, or rebuild a copy of it.")),
     ("file is not a database", Kind::Foreign, Some("Name a Fossil repository file.")),
     ("not a valid bundle", Kind::Foreign, Some("Name a Fossil bundle.")),
     ("not a valid repository", Kind::Foreign, Some("Name a Fossil repository file.")),
-    ("repository does not exist", Kind::NotFound, Some("Check the path, or make one with `ocx init`.")),
+    ("repository does not exist", Kind::NotFound, Some("Check the path, or make a repository there first.")),
     ("permission denied", Kind::Denied, None),
     ("readonly database", Kind::Denied, Some("Make the file and its folder writable.")),
     ("no such user", Kind::NotFound, Some("Name a login of this repository.")),
@@ -53,20 +49,20 @@ const WORDS: &[(&str, Kind, Option<&str>)] = &[
     ("a password is needed", Kind::LoginFailed, Some("Give the login and its password.")),
 ];
 
-/// What Fossil says of each file that it cannot read as a repository, whatever hinders it.
+/// What Fossil says of a file that it cannot read as a repository, whatever the cause.
 const NOT_VALID: &str = "not a valid repository: ";
 
-/// The error for a call that left Fossil's code, in the context of `what` was attempted.
-pub(super) fn error_of(what: &str, ended: &Ended) -> Error {
-    let words = words_of(ended);
-    if ended.out_of_memory {
+/// Returns the error for a call that left Fossil's code. `what` says what was attempted.
+pub(super) fn error_of(what: &str, outcome: &CallOutcome) -> Error {
+    let words = words_of(outcome);
+    if outcome.out_of_memory {
         return Error::new(
             Kind::TooLarge,
             format!("{what}: Fossil's code ran out of its memory limit: {words}"),
         )
         .with_hint("Work on smaller content, or give the engine a higher limit.");
     }
-    if ended.panicked {
+    if outcome.panicked {
         return Error::new(Kind::Internal, format!("{what}: Fossil's code stopped itself: {words}"))
             .with_hint("Nothing was changed and other calls go on; please report these words.");
     }
@@ -84,7 +80,7 @@ pub(super) fn error_of(what: &str, ended: &Ended) -> Error {
     }
 }
 
-/// Whether the file is a repository that is only held or damaged, and what SQLite says of it.
+/// Finds out whether the file is a repository that is only locked or damaged, and what SQLite says of it.
 fn why_not_valid(path: &str) -> Option<(Kind, String, &'static str)> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
     let checked = db.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
@@ -108,10 +104,10 @@ fn why_not_valid(path: &str) -> Option<(Kind, String, &'static str)> {
     Some((kind, why, hint))
 }
 
-/// What Fossil said, on one line.
-fn words_of(ended: &Ended) -> String {
-    let said = if ended.err.trim().is_empty() { &ended.out } else { &ended.err };
+/// Returns what Fossil said, on one line.
+fn words_of(outcome: &CallOutcome) -> String {
+    let said = if outcome.err.trim().is_empty() { &outcome.out } else { &outcome.err };
     let line =
         said.split(['\n', '\r']).map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("; ");
-    if line.is_empty() { format!("it gave no words, exit code {}", ended.code) } else { line }
+    if line.is_empty() { format!("it gave no words, exit code {}", outcome.code) } else { line }
 }

@@ -1,34 +1,40 @@
 //! The boundary to Fossil's C code. All `unsafe` lives here.
 //!
-//! Fossil's sources run on one dedicated thread. Each call ends in a [`Result`]: whatever way the
-//! C code chooses to end (exit, abort, a failed assert), the next call works. `SAFETY.md` in this
-//! folder has the invariants that each `unsafe` block cites.
+//! Fossil's sources run on one thread, one call at a time. Each call ends in a [`Result`]: whatever way the C code
+//! chooses to end (exit, abort, a failed assert), the next call works. `SAFETY.md` in this folder has the invariants
+//! that each `unsafe` block cites.
 //!
-//! What a call means is the business of the modules below; this one knows sessions, bytes and words.
+//! Other calls wait in a bounded queue. A call that cannot begin in time fails with [`Kind::Busy`], one that is
+//! cancelled before it begins with [`Kind::Cancelled`]: in both cases nothing was done. [`with_timeout`] and
+//! [`with_cancel`] set these limits for all calls in a scope. A call that has begun runs to its end.
+//!
+//! The modules above say what a call means; this one knows sessions, bytes and words.
 #![allow(unsafe_code, reason = "this is the one module that may hold it")]
 
 mod bindings;
-mod change;
 mod check_in;
-mod desk;
 mod failure;
+mod pool;
+mod queue;
 mod session;
 mod thread;
+mod transaction;
 mod transport;
+mod wait;
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-pub use change::{Change, change};
 pub use check_in::{Artifacts, Content, check_in, check_in_while};
-use desk::Desk;
 // Linked for Fossil's C code: the one SQLite and the one zlib of the binary.
 use libsqlite3_sys as _;
 use libz_sys as _;
+use pool::{SessionPool, call};
 use session::{c_path, c_string};
-use thread::call;
+pub use transaction::Transaction;
 pub use transport::Transport;
+pub use wait::{with_cancel, with_timeout};
 
 use crate::error::{Error, Kind, Result};
 
@@ -62,43 +68,42 @@ pub struct SyncRequest {
     pub transport: Box<dyn Transport>,
 }
 
-/// Runs a Fossil command in `directory`, in a state of its own, and gives what it wrote.
+/// Runs a Fossil command in `directory`, in a state of its own, as the login `user`. Returns what it wrote.
 ///
-/// `args[0]` is the command's full name. Commands that would ask a question, start a process or
-/// read the environment fail; `user` is the login that they act as.
+/// `args[0]` is the command's full name. A command fails if it would ask a question, start a process or read the
+/// environment.
 ///
 /// # Errors
 /// Any kind: what Fossil said is in the message. [`Kind::Invalid`] for a NUL in an argument.
 pub fn command(directory: &Path, args: &[&str], user: Option<&str>) -> Result<Output> {
     let directory = c_path(directory)?;
-    let what = format!("fossil {}", args.first().unwrap_or(&""));
     let args = args.iter().map(|a| c_string("an argument", a.as_bytes())).collect::<Result<Vec<_>>>()?;
     let user = user.map(|u| c_string("the user", u.as_bytes())).transpose()?;
-    call(move |desk| {
-        if !desk.has_own_directory() {
+    call(move |pool| {
+        if !pool.has_own_directory() {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("{what}: this system gives a thread no working directory of its own"),
+                "this system gives a thread no working directory of its own",
             )
             .with_hint("Allow unshare(CLONE_FS) to this process."));
         }
-        Desk::once(&what, |s| s.command(&directory, &args, user.as_ref()))
+        SessionPool::once("Fossil's command failed", |s| s.command(&directory, &args, user.as_ref()))
             .map(|e| Output { out: e.out, err: e.err })
     })?
 }
 
-/// Pushes or pulls between the repository at `path` and a server. What happened is told by the
-/// transport, which saw every card; this gives only whether Fossil's code ran to its end.
+/// Pushes or pulls between the repository at `path` and a server. The transport sees every card and knows what
+/// happened; this returns only whether Fossil's code ran to its end.
 ///
 /// # Errors
 /// What Fossil's code met on this side ([`Kind::Busy`], [`Kind::DiskFull`], ...).
 pub fn sync(path: &Path, request: SyncRequest) -> Result<bool> {
     let path = path.to_owned();
     let mut sync = sync_of(request)?;
-    call(move |desk| desk.warm(&path, "cannot sync", |s| s.sync(&mut sync)).map(|e| e.code == 0))?
+    call(move |pool| pool.warm(&path, "cannot sync", |s| s.sync(&mut sync)).map(|e| e.code == 0))?
 }
 
-/// Remembers a server in the repository at `path`, as Fossil does: the password is obscured, not encrypted.
+/// Remembers a server in the repository at `path` as Fossil does: it obscures the password and does not encrypt it.
 ///
 /// # Errors
 /// As for [`check_in`].
@@ -106,42 +111,42 @@ pub fn set_remote(path: &Path, url: Option<&str>, password: Option<&str>) -> Res
     let path = path.to_owned();
     let url = url.map(|u| c_string("the URL", u.as_bytes())).transpose()?;
     let password = password.map(|p| c_string("the password", p.as_bytes())).transpose()?;
-    call(move |desk| {
-        desk.warm(&path, "cannot remember the remote", |s| s.set_remote(url.as_ref(), password.as_ref()))
+    call(move |pool| {
+        pool.warm(&path, "cannot remember the remote", |s| s.set_remote(url.as_ref(), password.as_ref()))
             .map(drop)
     })?
 }
 
-/// The remembered URL and password of the repository at `path`; empty where there is none.
+/// Returns the remembered URL and password of the repository at `path`; both are empty if there is none.
 ///
 /// # Errors
 /// As for [`check_in`].
 pub fn remote(path: &Path) -> Result<(String, String)> {
     let path = path.to_owned();
-    let out = call(move |desk| {
-        desk.warm(&path, "cannot read the remote", session::Session::remote).map(|e| e.out)
+    let out = call(move |pool| {
+        pool.warm(&path, "cannot read the remote", session::Session::remote).map(|e| e.out)
     })??;
     Ok(out.split_once('\n').map_or((out.clone(), String::new()), |(u, p)| (u.to_owned(), p.to_owned())))
 }
 
-/// Fetches a clone of a server's repository into a new file at `path`, for [`finish_clone`]. What came as a delta
-/// was not compared with its hash, and nothing is derived yet.
+/// Fetches a clone of a server's repository into a new file at `path`, for [`finish_clone`]. Nothing is derived yet,
+/// and no delta that came was compared with its hash.
 ///
 /// # Errors
 /// As for [`sync`]; the transport knows why a server refused.
 pub fn clone(path: &Path, request: SyncRequest) -> Result<()> {
     let c_path = c_path(path)?;
     let mut sync = sync_of(request)?;
-    call(move |_| Desk::once("cannot clone", |s| s.clone_to(&mut sync, &c_path)).map(drop))?
+    call(move |_| SessionPool::once("cannot clone", |s| s.clone_to(&mut sync, &c_path)).map(drop))?
 }
 
-/// Derives what the clone at `path` lacks, with `user` as its administrator.
+/// Derives the tables that the clone at `path` lacks, with `user` as its administrator.
 ///
 /// # Errors
 /// As for [`check_in`].
 pub fn finish_clone(path: &Path, user: &str) -> Result<()> {
     let (path, user) = (c_path(path)?, c_string("the user", user.as_bytes())?);
-    call(move |_| Desk::once("cannot finish the clone", |s| s.finish_clone(&path, &user)).map(drop))?
+    call(move |_| SessionPool::once("cannot finish the clone", |s| s.finish_clone(&path, &user)).map(drop))?
 }
 
 /// Turns the copy of a repository at `path` into a clone with `user` as its administrator.
@@ -150,31 +155,48 @@ pub fn finish_clone(path: &Path, user: &str) -> Result<()> {
 /// As for [`check_in`].
 pub fn adopt_copy(path: &Path, user: &str) -> Result<()> {
     let (path, user) = (c_path(path)?, c_string("the user", user.as_bytes())?);
-    call(move |_| Desk::once("cannot make the copy a clone", |s| s.adopt_copy(&path, &user)).map(drop))?
+    call(move |_| {
+        SessionPool::once("cannot make the copy a clone", |s| s.adopt_copy(&path, &user)).map(drop)
+    })?
 }
 
-/// Closes what the engine keeps open of the repository at `path`.
+/// Runs `f` on the engine thread in one write transaction of the repository at `path`, acting as the login `user`.
+/// Commits it if `f` succeeds; an error or a panic rolls all of it back.
 ///
 /// # Errors
-/// [`Kind::Unsupported`] when the engine cannot run at all.
-pub fn close(path: &Path) -> Result<()> {
+/// Those of `f`; [`Kind::NotFound`] (repository or user), [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Corrupt`].
+pub fn transaction<T: Send + 'static>(
+    path: &Path,
+    user: &str,
+    f: impl FnOnce(&mut Transaction<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
     let path = path.to_owned();
-    call(move |desk| desk.close(&path))
+    let user = c_string("the user", user.as_bytes())?;
+    call(move |pool| pool.transaction(&path, &user, f))?
 }
 
-/// Closes every repository that the engine keeps open, if it has run at all: their write-ahead logs are then
-/// folded in. For the end of a process; a later call opens what it needs again.
+/// Closes what the engine keeps open of the repository at `path`. No cancel stops it.
+///
+/// # Errors
+/// [`Kind::Busy`] when no turn comes in time; [`Kind::Unsupported`] when the engine cannot run at all.
+pub fn close(path: &Path) -> Result<()> {
+    let path = path.to_owned();
+    wait::without_cancel(|| call(move |pool| pool.close(&path)))
+}
+
+/// Closes every repository that the engine keeps open, which folds their write-ahead logs in. Does nothing if the
+/// engine never ran. For the end of a process; a later call opens what it needs again.
 pub fn close_all() {
     if thread::has_started() {
         // Without an engine thread there is nothing open.
-        let _ = call(Desk::close_all);
+        let _ = wait::without_cancel(|| call(SessionPool::close_all));
     }
 }
 
-/// Makes this process plain Fossil and gives its exit code.
+/// Makes this process plain Fossil and returns its exit code.
 ///
-/// Only for `main`, before any thread is started: Fossil's code then forks, reads the environment
-/// and ends the process as it likes.
+/// Only for `main`, before it starts any thread: Fossil's code then forks, reads the environment and ends the process
+/// as it likes.
 #[must_use]
 pub fn plain(args: Vec<OsString>) -> i32 {
     let args: Result<Vec<CString>, _> = args.into_iter().map(|a| CString::new(a.into_vec())).collect();
@@ -184,7 +206,7 @@ pub fn plain(args: Vec<OsString>) -> i32 {
     }
 }
 
-fn sync_of(request: SyncRequest) -> Result<transport::Sync> {
+fn sync_of(request: SyncRequest) -> Result<transport::SyncCall> {
     let (user, password) = match request.login {
         Some((user, password)) => (
             Some(c_string("the user", user.as_bytes())?),
@@ -192,7 +214,7 @@ fn sync_of(request: SyncRequest) -> Result<transport::Sync> {
         ),
         None => (None, None),
     };
-    Ok(transport::Sync {
+    Ok(transport::SyncCall {
         url: c_string("the URL", request.url.as_bytes())?,
         user,
         password,

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use super::bindings as c;
-use super::transport::{self, Sync};
+use super::transport::{self, SyncCall};
 use crate::error::{Error, Kind, Result};
 
-/// How a call into C ended, with what it wrote.
+/// How a call into C ended, and what it wrote.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
+pub(super) struct CallOutcome {
     /// Fossil called exit, abort or failed an assert.
     pub left: bool,
     /// Exit code, or the operation's result.
@@ -31,7 +31,7 @@ pub(super) struct Session {
     thread: PhantomData<*const ()>,
 }
 
-/// Takes the snapshot of Fossil's data; to be called once, on the engine thread, before any session.
+/// Takes the snapshot of Fossil's data. Called once, on the engine thread, before any session is made.
 pub(super) fn start(busy_timeout_ms: i32) -> Result<usize> {
     // SAFETY: I3 - called by the engine thread as its first act.
     let size = unsafe { c::ocx_start() };
@@ -59,12 +59,12 @@ impl Session {
         unsafe { c::ocx_session_memory(self.raw.as_ptr()) }
     }
 
-    fn call(&mut self, f: impl FnOnce(*mut c::OcxSession, *mut c::OcxOutcome)) -> Ended {
+    fn call(&mut self, f: impl FnOnce(*mut c::OcxSession, *mut c::OcxOutcome)) -> CallOutcome {
         let mut outcome = c::OcxOutcome::default();
         f(self.raw.as_ptr(), &raw mut outcome);
         // SAFETY: I5 - the texts of an outcome are valid until the next call, and are copied here.
         let (out, err) = unsafe { (text(outcome.out), text(outcome.err)) };
-        Ended {
+        CallOutcome {
             left: outcome.left != 0,
             code: outcome.code,
             panicked: outcome.panicked != 0,
@@ -75,7 +75,7 @@ impl Session {
     }
 
     /// Runs a Fossil command in `directory`.
-    pub fn command(&mut self, directory: &CString, args: &[CString], user: Option<&CString>) -> Ended {
+    pub fn command(&mut self, directory: &CString, args: &[CString], user: Option<&CString>) -> CallOutcome {
         let pointers: Vec<*const c_char> = args.iter().map(|a| a.as_ptr()).collect();
         let count = c_int::try_from(pointers.len()).unwrap_or(0);
         let user = user.map_or(ptr::null(), |u| u.as_ptr());
@@ -84,52 +84,52 @@ impl Session {
     }
 
     /// Opens a repository and keeps it open in this session.
-    pub fn open_repository(&mut self, path: &CString) -> Ended {
+    pub fn open_repository(&mut self, path: &CString) -> CallOutcome {
         // SAFETY: I2, I5 - as in `command`.
         self.call(|s, o| unsafe { c::ocx_open_repository(s, path.as_ptr(), o) })
     }
 
     /// Whether another connection has written since the last call on this session.
-    pub fn is_stale(&mut self) -> Ended {
+    pub fn is_stale(&mut self) -> CallOutcome {
         // SAFETY: I2 - as in `command`.
         self.call(|s, o| unsafe { c::ocx_is_stale(s, o) })
     }
 
     /// Begins the write transaction of a check-in, which must follow.
-    pub fn check_in_begin(&mut self) -> Ended {
+    pub fn check_in_begin(&mut self) -> CallOutcome {
         // SAFETY: I2 - as in `command`.
         self.call(|s, o| unsafe { c::ocx_check_in_begin(s, o) })
     }
 
-    /// Stores a check-in in the open repository, in the transaction that was begun for it, and ends that.
-    pub fn check_in(&mut self, p: &c::OcxCheckIn) -> Ended {
+    /// Stores a check-in in the transaction that was begun for it, and ends that transaction.
+    pub fn check_in(&mut self, p: &c::OcxCheckIn) -> CallOutcome {
         // SAFETY: I2, I5 - the caller built `p` from memory that outlives the call.
         self.call(|s, o| unsafe { c::ocx_check_in(s, p, o) })
     }
 
-    /// Begins a change of the open repository and gives its handle, which stays this session's.
-    pub fn change_begin(&mut self, user: &CString) -> (Ended, *mut rusqlite::ffi::sqlite3) {
+    /// Begins a write transaction of the open repository. Returns its handle, which stays this session's.
+    pub fn transaction_begin(&mut self, user: &CString) -> (CallOutcome, *mut rusqlite::ffi::sqlite3) {
         let mut db: *mut c::sqlite3 = ptr::null_mut();
         // SAFETY: I2, I5 - as in `command`; `db` outlives the call.
-        let ended = self.call(|s, o| unsafe { c::ocx_change_begin(s, user.as_ptr(), &raw mut db, o) });
-        (ended, db.cast())
+        let outcome = self.call(|s, o| unsafe { c::ocx_transaction_begin(s, user.as_ptr(), &raw mut db, o) });
+        (outcome, db.cast())
     }
 
-    /// The number under which this change receives artifacts.
-    pub fn change_receipt(&mut self) -> (Ended, c_int) {
+    /// Returns the number under which this transaction receives artifacts.
+    pub fn transaction_receipt(&mut self) -> (CallOutcome, c_int) {
         let mut number = 0;
         // SAFETY: I2, I5 - as in `command`; `number` outlives the call.
-        let ended = self.call(|s, o| unsafe { c::ocx_change_receipt(s, &raw mut number, o) });
-        (ended, number)
+        let outcome = self.call(|s, o| unsafe { c::ocx_transaction_receipt(s, &raw mut number, o) });
+        (outcome, number)
     }
 
-    /// Stores a control artifact in a change and gives its number.
-    pub fn change_put(
+    /// Stores a control artifact in a transaction. Returns its row number.
+    pub fn transaction_put(
         &mut self,
         artifact: &[u8],
         hash: &CString,
         previous: Option<&CString>,
-    ) -> (Ended, c_int) {
+    ) -> (CallOutcome, c_int) {
         let mut number = 0;
         let raw = c::OcxArtifact {
             hash: hash.as_ptr(),
@@ -137,33 +137,34 @@ impl Session {
             previous: previous.map_or(ptr::null(), |p| p.as_ptr()),
         };
         // SAFETY: I2, I5 - as in `command`; `raw` and what it names outlive the call.
-        let ended = self.call(|s, o| unsafe { c::ocx_change_put(s, &raw const raw, &raw mut number, o) });
-        (ended, number)
+        let outcome =
+            self.call(|s, o| unsafe { c::ocx_transaction_put(s, &raw const raw, &raw mut number, o) });
+        (outcome, number)
     }
 
-    /// Links stored artifacts into the derived tables, in a change.
-    pub fn change_crosslink(&mut self, artifacts: &[(c_int, &[u8])]) -> Ended {
+    /// Links stored artifacts into the derived tables, in a transaction.
+    pub fn transaction_crosslink(&mut self, artifacts: &[(c_int, &[u8])]) -> CallOutcome {
         let text = |text: &[u8]| c::OcxText { data: text.as_ptr().cast(), size: text.len() };
         let stored: Vec<_> =
             artifacts.iter().map(|&(rid, expanded)| c::OcxStored { rid, text: text(expanded) }).collect();
         // SAFETY: I2, I5 - as in `command`; `stored` and what it names outlive the call.
-        self.call(|s, o| unsafe { c::ocx_change_crosslink(s, stored.as_ptr(), stored.len(), o) })
+        self.call(|s, o| unsafe { c::ocx_transaction_crosslink(s, stored.as_ptr(), stored.len(), o) })
     }
 
-    /// Links in what has waited for artifacts that had no content.
-    pub fn change_filled(&mut self, numbers: &[c_int]) -> Ended {
+    /// Links in what waited for artifacts that had no content.
+    pub fn transaction_filled(&mut self, numbers: &[c_int]) -> CallOutcome {
         // SAFETY: I2, I5 - as in `command`.
-        self.call(|s, o| unsafe { c::ocx_change_filled(s, numbers.as_ptr(), numbers.len(), o) })
+        self.call(|s, o| unsafe { c::ocx_transaction_filled(s, numbers.as_ptr(), numbers.len(), o) })
     }
 
-    /// Commits a change.
-    pub fn change_end(&mut self) -> Ended {
+    /// Commits a transaction.
+    pub fn transaction_end(&mut self) -> CallOutcome {
         // SAFETY: I2 - as in `command`.
-        self.call(|s, o| unsafe { c::ocx_change_end(s, o) })
+        self.call(|s, o| unsafe { c::ocx_transaction_end(s, o) })
     }
 
     /// Pushes or pulls in the open repository.
-    pub fn sync(&mut self, sync: &mut Sync) -> Ended {
+    pub fn sync(&mut self, sync: &mut SyncCall) -> CallOutcome {
         transport::with_c(sync, |raw| {
             // SAFETY: I2, I5, I6 - callbacks do not unwind, and `raw` and what it names outlive the call.
             self.call(|s, o| unsafe { c::ocx_sync(s, raw, o) })
@@ -171,7 +172,7 @@ impl Session {
     }
 
     /// Remembers a server, or none.
-    pub fn set_remote(&mut self, url: Option<&CString>, password: Option<&CString>) -> Ended {
+    pub fn set_remote(&mut self, url: Option<&CString>, password: Option<&CString>) -> CallOutcome {
         let optional = |s: Option<&CString>| s.map_or(ptr::null(), |s| s.as_ptr());
         let (url, password) = (optional(url), optional(password));
         // SAFETY: I2, I5 - as in `command`.
@@ -179,13 +180,13 @@ impl Session {
     }
 
     /// Writes the remembered server's URL and, on the next line, its password.
-    pub fn remote(&mut self) -> Ended {
+    pub fn remote(&mut self) -> CallOutcome {
         // SAFETY: I2 - as in `command`.
         self.call(|s, o| unsafe { c::ocx_remote(s, o) })
     }
 
     /// Fetches a clone over the network into a new file.
-    pub fn clone_to(&mut self, sync: &mut Sync, path: &CString) -> Ended {
+    pub fn clone_to(&mut self, sync: &mut SyncCall, path: &CString) -> CallOutcome {
         transport::with_c(sync, |raw| {
             // SAFETY: I2, I5, I6 - as in `sync`.
             self.call(|s, o| unsafe { c::ocx_clone(s, raw, path.as_ptr(), o) })
@@ -193,13 +194,13 @@ impl Session {
     }
 
     /// Derives what a fetched clone lacks.
-    pub fn finish_clone(&mut self, path: &CString, user: &CString) -> Ended {
+    pub fn finish_clone(&mut self, path: &CString, user: &CString) -> CallOutcome {
         // SAFETY: I2, I5 - as in `command`.
         self.call(|s, o| unsafe { c::ocx_finish_clone(s, path.as_ptr(), user.as_ptr(), o) })
     }
 
     /// Makes a copied repository file a clone of its own.
-    pub fn adopt_copy(&mut self, path: &CString, user: &CString) -> Ended {
+    pub fn adopt_copy(&mut self, path: &CString, user: &CString) -> CallOutcome {
         // SAFETY: I2, I5 - as in `command`.
         self.call(|s, o| unsafe { c::ocx_adopt_copy(s, path.as_ptr(), user.as_ptr(), o) })
     }
@@ -214,8 +215,8 @@ impl Drop for Session {
 
 /// Lets statements on the lent handle write to `user` and `config`, or not.
 pub(super) fn unprotect(yes: bool) {
-    // SAFETY: I3 - a change exists on the engine thread only.
-    unsafe { c::ocx_change_unprotect(c_int::from(yes)) }
+    // SAFETY: I3 - a transaction exists on the engine thread only.
+    unsafe { c::ocx_transaction_unprotect(c_int::from(yes)) }
 }
 
 /// Copies a text of C.
@@ -231,17 +232,17 @@ unsafe fn text(t: c::OcxText) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A C string of `s`, or a refusal when a NUL would cut it short.
+/// Returns `s` as a C string. Refuses a NUL, which would cut it short.
 pub(super) fn c_string(what: &str, s: &[u8]) -> Result<CString> {
     CString::new(s).map_err(|_| Error::new(Kind::Invalid, format!("{what} holds a NUL byte")))
 }
 
-/// The path as a C string.
+/// Returns the path as a C string.
 pub(super) fn c_path(path: &Path) -> Result<CString> {
     c_string("the path", path.as_os_str().as_encoded_bytes())
 }
 
-/// Makes this process plain Fossil; gives its exit code, unless Fossil ends the process itself.
+/// Makes this process plain Fossil. Returns its exit code, unless Fossil ends the process itself.
 pub(super) fn plain_main(args: &[CString]) -> i32 {
     let mut pointers: Vec<*mut c_char> = args.iter().map(|a| a.as_ptr().cast_mut()).collect();
     let count = c_int::try_from(pointers.len()).unwrap_or(0);

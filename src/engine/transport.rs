@@ -9,17 +9,17 @@ use super::bindings as c;
 
 /// Carries one request of a sync to the server and brings the reply.
 ///
-/// It runs on a thread of its own while Fossil waits, and other engine calls run meanwhile, but no second sync
-/// beside it. A call that it makes itself is refused.
+/// It runs on a thread of its own while Fossil waits. Other engine calls run meanwhile, but no second sync. The engine
+/// refuses a call that the transport itself makes.
 pub trait Transport: Send {
-    /// Sends `login_card` (may be empty, no line end) and `body` (uncompressed cards), and gives the
-    /// uncompressed reply; `None` ends the sync, and the transport keeps the reason.
+    /// Sends `login_card` (may be empty, no line end) and `body` (uncompressed cards). Returns the uncompressed reply,
+    /// or `None` to end the sync; the transport then keeps the reason.
     fn exchange(&mut self, login_card: &[u8], body: &[u8]) -> Option<Vec<u8>>;
 }
 
-/// What a sync does, as whom and over which transport.
+/// A sync in the form that C needs: what it does, as whom and over which transport.
 #[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own, as it is in the protocol")]
-pub(super) struct Sync {
+pub(super) struct SyncCall {
     pub url: CString,
     pub user: Option<CString>,
     pub password: Option<CString>,
@@ -31,18 +31,18 @@ pub(super) struct Sync {
     pub transport: Box<dyn Transport>,
 }
 
-/// What C's callbacks get as their context.
+/// The context of C's callbacks.
 struct Context<'a> {
     transport: &'a mut dyn Transport,
     reply: Vec<u8>,
     panic: Option<Box<dyn Any + Send>>,
 }
 
-/// Runs `f` with the C form of `sync`; a panic of the transport is parked and goes on after it.
-pub(super) fn with_c<R>(sync: &mut Sync, f: impl FnOnce(&c::OcxSync) -> R) -> R {
+/// Runs `f` with the C form of `sync`. A panic of the transport is kept meanwhile and goes on afterwards.
+pub(super) fn with_c<R>(sync: &mut SyncCall, f: impl FnOnce(&c::OcxSyncCall) -> R) -> R {
     let mut context = Context { transport: sync.transport.as_mut(), reply: Vec::new(), panic: None };
     let optional = |s: &Option<CString>| s.as_ref().map_or(ptr::null(), |s| s.as_ptr());
-    let raw = c::OcxSync {
+    let raw = c::OcxSyncCall {
         url: sync.url.as_ptr(),
         user: optional(&sync.user),
         password: optional(&sync.password),
@@ -97,7 +97,7 @@ unsafe extern "C" fn release(context: *mut c_void, _reply: c::OcxText) {
     unsafe { &mut *context.cast::<Context>() }.reply = Vec::new();
 }
 
-/// The bytes of a C text.
+/// Returns the bytes of a C text.
 ///
 /// # Safety
 /// The text is valid for the lifetime that the caller gives the result (I5).

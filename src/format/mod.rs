@@ -6,7 +6,7 @@ pub mod artifact;
 pub mod delta;
 mod markup;
 pub mod packed;
-pub(crate) mod sync_cards;
+pub(crate) mod sync_message;
 
 pub(crate) use markup::FOSSIL_WIKI;
 pub use markup::Markup;

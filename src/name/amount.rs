@@ -19,7 +19,7 @@ pub struct Amount {
     kib: u64,
 }
 
-/// Each unit with how many kibibytes it is.
+/// Each unit, and how many kibibytes it is.
 const UNITS: [(&str, u64); 3] = [("K", 1), ("M", 1 << 10), ("G", 1 << 20)];
 
 /// The most kibibytes whose bytes can be counted.

@@ -1,6 +1,6 @@
 //! The name of a branch.
 
-use super::{look_alike, refused, text_value};
+use super::rule::{look_alike, refused, text_value};
 use crate::error::Result;
 
 /// The longest branch name, in bytes.
@@ -57,7 +57,7 @@ pub(super) fn broken_rule(text: &str) -> Option<(String, &'static str)> {
         return Some((format!("is {} bytes long", text.len()), "Give a name of 1 to 120 bytes."));
     }
     if let Some(c) = text.chars().find(|&c| !fits(c)) {
-        return Some((format!("holds `{}`", super::shown(c.to_string().as_bytes())), plain));
+        return Some((format!("holds `{}`", super::shown::shown(c.to_string().as_bytes())), plain));
     }
     if text.starts_with('-') {
         return Some(("begins with a dash, as an option does".into(), "Begin with a letter."));

@@ -3,7 +3,7 @@
 use sha1::Sha1;
 use sha3::{Digest, Sha3_256};
 
-use super::{refused, text_value};
+use super::rule::{refused, text_value};
 use crate::error::Result;
 
 /// Hex digits of a SHA1 and of a SHA3-256 hash.
@@ -20,7 +20,7 @@ const LENGTHS: [usize; 2] = [40, 64];
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash {
-    /// The digits, zero-filled; first, so that the derived order is that of the text.
+    /// The digits, filled up with zeros. They come first, so that the derived order is that of the text.
     text: [u8; 64],
     len: u8,
 }
@@ -48,13 +48,13 @@ impl Hash {
         Self::from_digest(&Sha3_256::digest(content))
     }
 
-    /// Computes the name that new content gets in a repository, by SHA1 where its hash policy says so.
+    /// Computes the name that new content gets in a repository. `sha1` says whether the hash policy asks for SHA1.
     #[must_use]
     pub(crate) fn name_for(content: &[u8], sha1: bool) -> Self {
         if sha1 { Self::from_digest(&Sha1::digest(content)) } else { Self::of(content) }
     }
 
-    /// Makes the hash whose raw bytes a hasher gave: 20 or 32 of them.
+    /// Makes a hash from the raw bytes of a hasher: 20 or 32 of them.
     #[must_use]
     pub fn from_digest(digest: &[u8]) -> Self {
         debug_assert!(LENGTHS.contains(&(digest.len() * 2)));

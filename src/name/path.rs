@@ -3,13 +3,14 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use super::{refused, shown, text_value};
+use super::rule::{refused, text_value};
+use super::shown::shown;
 use crate::error::Result;
 
-/// How the names of OCX's own half-written files begin; no tree path may begin a part so.
+/// How the names of OCX's own half-written files begin. No part of a tree path may begin so.
 pub const TEMP_PREFIX: &str = ".ocx-tmp-";
 
-/// The longest path, and the longest part of one that common disks can hold, in bytes.
+/// The longest path in bytes, and the longest part of one that common disks can hold.
 const MAX: usize = 1000;
 const PART_MAX: usize = 255;
 
@@ -32,15 +33,14 @@ impl TreePath {
     /// Takes a path that a new file may have.
     ///
     /// # Errors
-    /// `Invalid`, naming the rule that the path breaks: those of [`parse_stored`](Self::parse_stored);
-    /// also no control character, no character that Fossil cannot store (beyond U+FFFF, private use), no
-    /// part that ends in a dot or a space or is reserved on Windows, no part over 255 and no path
-    /// over 1,000 bytes.
+    /// `Invalid`, naming the rule that the path breaks. The rules are those of [`parse_stored`](Self::parse_stored).
+    /// Also: no control character, no character that Fossil cannot store (beyond U+FFFF, private use), no part that
+    /// ends in a dot or a space or is reserved on Windows, no part over 255 bytes, no path over 1,000 bytes.
     pub fn parse(text: &str) -> Result<Self> {
         Self::check(text).map_err(|rule| refused("path", text, rule, hint(text)))
     }
 
-    /// As [`parse`](Self::parse), but gives only the rule that is broken, as in `is empty`.
+    /// As [`parse`](Self::parse), but the error is only the rule that is broken, as in `is empty`.
     pub(crate) fn check(text: &str) -> Result<Self, String> {
         match broken_safety(text).map(str::to_owned).or_else(|| broken_portability(text)) {
             None => Ok(Self(text.into())),
@@ -48,12 +48,12 @@ impl TreePath {
         }
     }
 
-    /// Takes a path that an older manifest holds; people made names that [`parse`](Self::parse)
-    /// would refuse today, and a tree that has them must stay readable.
+    /// Takes a path that an older manifest holds. People made names that [`parse`](Self::parse) would refuse today,
+    /// and a tree that has them must stay readable.
     ///
     /// # Errors
-    /// `Invalid` where the path could leave the tree, touch a checkout database, or be read as
-    /// another path: absolute, empty, `.` or `..`, `//`, a trailing slash, a backslash, NUL.
+    /// `Invalid` if the path could leave the tree, touch a checkout database, or be read as another path: absolute,
+    /// empty, `.` or `..`, `//`, a trailing slash, a backslash, NUL.
     pub fn parse_stored(text: &str) -> Result<Self> {
         match broken_safety(text) {
             None => Ok(Self(text.into())),
@@ -67,7 +67,7 @@ impl TreePath {
         &self.0
     }
 
-    /// The path on one line, escaped where it holds what cannot be shown.
+    /// The path on one line. What cannot be shown is escaped.
     #[must_use]
     pub fn shown(&self) -> String {
         shown(self.0.as_bytes())
@@ -157,7 +157,7 @@ fn is_reserved(part: &str) -> bool {
     [".fslckout", "_FOSSIL_", ".fos"].iter().any(|name| base.eq_ignore_ascii_case(name))
 }
 
-/// The part up to the first dot, where Windows keeps that for a device.
+/// Returns the part up to the first dot, if Windows keeps that for a device.
 fn windows_reserved(part: &str) -> Option<&str> {
     let word = part.split('.').next().unwrap_or(part);
     let device = |w: &str| ["CON", "PRN", "AUX", "NUL"].iter().any(|d| d.eq_ignore_ascii_case(w));

@@ -7,9 +7,9 @@ const MESSAGE_MAX: usize = 200;
 
 /// Shows any bytes on one line, so that no name can forge a line of output or hide a part of itself.
 ///
-/// Readable UTF-8 stays; a backslash is doubled; control characters, line separators, and the
-/// invisible characters that reorder or hide text become `\n`, `\r`, `\t` or `\u{..}`; bytes that
-/// are not UTF-8 become `\xNN`. Different bytes always give different text.
+/// Readable UTF-8 stays. A backslash is doubled. Control characters, line separators, and the invisible characters
+/// that reorder or hide text become `\n`, `\r`, `\t` or `\u{..}`. Bytes that are not UTF-8 become `\xNN`. Different
+/// bytes always give different text.
 ///
 /// ```
 /// use ocx::name::shown;

@@ -1,11 +1,11 @@
 //! The name of a tag on a check-in.
 
 use super::branch::broken_rule;
-use super::{refused, text_value};
+use super::rule::{refused, text_value};
 use crate::error::Result;
 
-/// A symbolic tag's name, such as `v1.0`, that Fossil can only read as one. The rules are those of a
-/// [`Branch`](super::Branch), since Fossil looks both up in one place.
+/// The name of a symbolic tag, such as `v1.0`, that Fossil can read only as that. The rules are those of a
+/// [`Branch`](super::Branch), because Fossil looks both up in one place.
 ///
 /// ```
 /// use ocx::name::TagName;

@@ -1,6 +1,6 @@
 //! The name of an unversioned file.
 
-use super::{refused, text_value};
+use super::rule::{refused, text_value};
 use crate::error::Result;
 
 /// The longest name that Fossil takes, in bytes.

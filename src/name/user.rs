@@ -1,13 +1,10 @@
 //! The name of a user, as in `U` cards and logins.
 
-use super::{look_alike, refused, text_value};
+use super::rule::{look_alike, refused, text_value};
 use crate::error::Result;
 
 /// The longest user name, in bytes.
 const MAX: usize = 60;
-
-/// The names under which Fossil keeps capabilities of whole groups.
-const GROUPS: [&str; 4] = ["nobody", "anonymous", "reader", "developer"];
 
 /// A user's login name.
 ///
@@ -21,6 +18,17 @@ const GROUPS: [&str; 4] = ["nobody", "anonymous", "reader", "developer"];
 pub struct User(Box<str>);
 
 impl User {
+    /// The group of everyone, with a login or without.
+    pub const NOBODY: &str = "nobody";
+    /// The group of everyone with a login.
+    pub const ANONYMOUS: &str = "anonymous";
+    /// The group of those with the capability `u`.
+    pub const READER: &str = "reader";
+    /// The group of those with the capability `v`.
+    pub const DEVELOPER: &str = "developer";
+    /// The names under which Fossil keeps the capabilities of whole groups.
+    pub const GROUPS: [&str; 4] = [Self::NOBODY, Self::ANONYMOUS, Self::READER, Self::DEVELOPER];
+
     /// Takes the name of a user that exists somewhere.
     ///
     /// # Errors
@@ -36,7 +44,7 @@ impl User {
         } else if text.len() > MAX {
             format!("is {} bytes long, over {MAX}", text.len())
         } else if let Some(c) = text.chars().find(|&c| !fits(c)) {
-            format!("holds `{}`", super::shown(c.to_string().as_bytes()))
+            format!("holds `{}`", super::shown::shown(c.to_string().as_bytes()))
         } else if text.starts_with('-') {
             "begins with a dash, as an option does".to_owned()
         } else {
@@ -45,11 +53,11 @@ impl User {
         Err(refused("user name", text, rule, hint))
     }
 
-    /// Takes the name of a user to be made, for which the rules are narrower.
+    /// Takes the name of a user who is to be made. The rules are narrower.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse); also for characters outside ASCII letters, digits and `-_.@+`, for
-    /// Fossil's group names, and for what reads as a hash, a date or a special word.
+    /// Those of [`parse`](Self::parse). Also for characters outside ASCII letters, digits and `-_.@+`, for Fossil's
+    /// group names, and for what reads as a hash, a date or a special word.
     pub fn parse_new(text: &str) -> Result<Self> {
         let user = Self::parse(text)?;
         let hint = "Choose another name, of letters, digits, `-`, `_`, `.`, `@` and `+`.";
@@ -65,10 +73,11 @@ impl User {
         }
     }
 
-    /// Whether it is one of Fossil's groups, whose rights others inherit and which no one can be.
+    /// Whether this is the name of one of Fossil's groups, in any case of its letters. Others inherit the rights of a
+    /// group, and nobody can be one.
     #[must_use]
     pub fn is_group(&self) -> bool {
-        GROUPS.iter().any(|group| group.eq_ignore_ascii_case(&self.0))
+        Self::GROUPS.iter().any(|group| group.eq_ignore_ascii_case(&self.0))
     }
 
     /// The name.

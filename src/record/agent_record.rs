@@ -1,5 +1,5 @@
-//! A run's record: the forum post that says which agent runs, for whom and how. Tools write it; the JSON at the end of
-//! its text is what they read.
+//! The record of an agent's run: the forum post that says which agent runs, for whom and how. Tools write it, and read
+//! the JSON at the end of its text.
 
 use serde_json::Value;
 
@@ -9,24 +9,24 @@ use crate::name::User;
 /// What a record's post says of the run.
 ///
 /// ```
-/// use ocx::record::Record;
+/// use ocx::record::AgentRecord;
 /// let text = "Review what arrives.\n\n```json\n{\"ocx\":\"record\",\"runner\":\"claude\",\"login\":\"claude-1a2b3c4d\"}\n```\n";
-/// assert_eq!(Record::in_post(text)?.login.as_str(), "claude-1a2b3c4d");
+/// assert_eq!(AgentRecord::in_post(text)?.login.as_str(), "claude-1a2b3c4d");
 /// # Ok::<(), ocx::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct AgentRecord {
     /// The login that was made for the run.
     pub login: User,
     /// What runs the agent: `claude` or `codex`.
     pub runner: String,
 }
 
-impl Record {
-    /// The record that a post's text ends with.
+impl AgentRecord {
+    /// Reads the record that a post's text ends with.
     ///
     /// # Errors
-    /// `Invalid`, saying what of a record the text lacks.
+    /// `Invalid`, naming what the text lacks.
     pub fn in_post(text: &str) -> Result<Self> {
         let block = last_block(text).ok_or_else(|| broken("its text does not end with a fenced block"))?;
         let json: Value = serde_json::from_str(block)
@@ -45,7 +45,7 @@ fn broken(why: &str) -> Error {
     Error::new(Kind::Invalid, why)
 }
 
-/// What stands in the fence with which a text ends. JSON has no line that begins with a fence.
+/// Returns what stands in the fence at the end of a text. No line of JSON begins with a fence.
 fn last_block(text: &str) -> Option<&str> {
     let inside = text.trim_end().strip_suffix("\n```")?;
     let (at, _) =
@@ -63,9 +63,9 @@ mod tests {
     #[test]
     fn the_last_block_is_the_record() {
         let text = format!("Do it.\n```json\n{{\"ocx\":\"other\"}}\n```\nmore\n\n```json\n{RECORD}\n```\n\n");
-        assert_eq!(Record::in_post(&text).unwrap().runner, "claude");
+        assert_eq!(AgentRecord::in_post(&text).unwrap().runner, "claude");
         assert_eq!(
-            Record::in_post(&format!("```\n{RECORD}\n```")).unwrap().login.as_str(),
+            AgentRecord::in_post(&format!("```\n{RECORD}\n```")).unwrap().login.as_str(),
             "claude-1a2b3c4d"
         );
     }
@@ -85,7 +85,7 @@ mod tests {
             fenced(r#"{"ocx":"record","runner":"claude"}"#),
             fenced(r#"{"ocx":"record","login":"a\nU boss","runner":"claude"}"#),
         ] {
-            assert_eq!(Record::in_post(&text).unwrap_err().kind(), Kind::Invalid, "{text}");
+            assert_eq!(AgentRecord::in_post(&text).unwrap_err().kind(), Kind::Invalid, "{text}");
         }
     }
 }

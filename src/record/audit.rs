@@ -1,7 +1,8 @@
-//! Verdicts of logins on check-ins: the tag `audited` says that there is one and what the newest is, and a tag
-//! `audited-LOGIN` keeps each login's own, since a check-in holds one value for each tag.
+//! Verdicts of logins on check-ins. The tag `audited` has the newest verdict, and a tag `audited-LOGIN` keeps each
+//! login's own, because a check-in holds one value for each tag.
 //!
-//! Whether a login may give verdicts is for the caller to ask ([`Store::capabilities`](crate::repo::Store::capabilities): `i`).
+//! The caller must ask whether a login may give verdicts ([`Store::capabilities`](crate::repo::Store::capabilities):
+//! `i`).
 
 use std::fmt;
 
@@ -53,14 +54,14 @@ impl Audits {
         Self { repository: repository.clone() }
     }
 
-    /// The login's verdict on a check-in, as its tag's value, and the control artifact that set it.
+    /// Returns the login's verdict on a check-in, as its tag's value, and the control artifact that set it.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when the repository holds no such check-in.
     pub fn verdict(&self, check_in: &Hash, user: &User) -> Result<Option<(String, Hash)>> {
         let own = own_tag(user)?;
         let tags = Tags::of(&self.repository).list(check_in)?.into_iter();
-        // One that another set under this name is none of this login's.
+        // A tag that somebody else set under this name is not this login's verdict.
         let mut by_user = tags.filter(|t| {
             t.symbolic
                 && t.name == own.as_str()
@@ -70,8 +71,8 @@ impl Audits {
         Ok(by_user.next().and_then(|t| Some((t.value.unwrap_or_default(), t.source?))))
     }
 
-    /// Whether the check-in is of a run that the login took part in: its own, or on a working branch
-    /// (`agent/LOGIN-XXXXXXXX`) whose run holds check-ins by it.
+    /// Whether the login took part in the run that made the check-in. That is so if the check-in is its own, or is on
+    /// a working branch (`agent/LOGIN-XXXXXXXX`) whose run holds check-ins by it.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when the repository holds no such check-in.
@@ -93,8 +94,8 @@ impl Audits {
         })
     }
 
-    /// The public check-ins that wait for the login's verdict, the newest first: those of runs that it took no part in,
-    /// without a verdict by it. A check-in that neither follows nor holds anything is none to judge.
+    /// Returns the public check-ins that wait for the login's verdict, the newest first. They are of runs that the
+    /// login took no part in, and have no verdict by it. A check-in without parent and files is left out.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`]; [`Kind::Invalid`] for a login whose name no tag can carry.
@@ -119,12 +120,12 @@ impl Audits {
         })
     }
 
-    /// Sets the login's verdict; gives the control artifact.
+    /// Sets the login's verdict. Returns the control artifact.
     ///
     /// # Errors
     /// [`Kind::Denied`] for a check-in of a run that the login took part in, [`Kind::Unchanged`] for the verdict that
-    /// stands, [`Kind::Refused`] for a private check-in; [`Kind::Invalid`] for a login whose name no tag can carry;
-    /// [`Kind::NotFound`], [`Kind::Busy`], [`Kind::DiskFull`].
+    /// is set already, [`Kind::Refused`] for a private check-in, [`Kind::Invalid`] for a login whose name no tag can
+    /// carry; [`Kind::NotFound`], [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn give(&self, check_in: &Hash, verdict: &Verdict, user: &User) -> Result<Hash> {
         self.check(check_in, verdict, user)?;
         let value = verdict.to_string();
@@ -138,7 +139,7 @@ impl Audits {
     /// Refuses a verdict that [`give`](Self::give) would refuse.
     ///
     /// # Errors
-    /// As [`give`](Self::give).
+    /// Those of [`give`](Self::give).
     pub fn check(&self, check_in: &Hash, verdict: &Verdict, user: &User) -> Result<()> {
         let info = self.repository.store().check_in(check_in)?;
         if self.took_part(check_in, user)? {
@@ -162,7 +163,7 @@ impl Audits {
         own_tag(user).map(drop)
     }
 
-    /// Who made the check-in, whatever a later tag says.
+    /// Returns who made the check-in, whatever a later tag says.
     fn made(&self, check_in: &Hash) -> Result<Option<String>> {
         Ok(self.repository.store().manifest(check_in)?.user.clone())
     }

@@ -1,26 +1,26 @@
-//! Writing in the name of a user: artifacts with a date that makes them count, and the rows that no artifact holds.
+//! Writing in the name of a user: artifacts with a date that makes them the newest, and rows that no artifact holds.
 //!
-//! Everything is one transaction of [`engine::change`]: what the closure refuses leaves nothing behind.
+//! Everything is one transaction of the engine. If the closure refuses, nothing is written.
 
 use rusqlite::Connection;
 
-use crate::engine::{self, Change};
+use crate::engine::{self, Transaction};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::looks_like_artifact;
 use crate::format::packed;
-use crate::name::{Hash, User};
+use crate::name::{Hash, User, time};
 use crate::repo::Repository;
 
-/// By how many seconds what is newest may be ahead of this machine's clock, for something still newer to be written after
-/// it. What is further ahead comes from a clock that is wrong, and such a date must not spread.
+/// How many seconds the newest version may be ahead of this machine's clock, for a newer one to be written after it. A
+/// date further ahead comes from a wrong clock, and must not spread.
 pub(crate) const LEAD_MAX_S: i64 = 24 * 60 * 60;
 
 /// Who may see an artifact, and whether it is sent to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Visibility {
-    /// Everyone; it is sent.
+    /// Everyone may see it, and it is sent.
     Public,
-    /// Those who may see what is private; it stays here.
+    /// Only those who may see what is private. It is not sent.
     Private,
     /// As private, until a moderator approves it.
     Pending,
@@ -34,26 +34,39 @@ impl Visibility {
 
 /// A user at work in a write transaction.
 pub(crate) struct Author<'a, 'c> {
-    change: &'a mut Change<'c>,
+    change: &'a mut Transaction<'c>,
     user: String,
     sha1: bool,
 }
 
+/// Returns the date for a new artifact's D card. It is now, or right after the Julian day `after` if that is later.
+pub(crate) fn date_after(after: Option<f64>) -> Result<String> {
+    let now = time::julian_now();
+    let after = after.unwrap_or_default();
+    #[expect(clippy::cast_precision_loss, reason = "a day is a small number of seconds")]
+    if (after - now) * 86400.0 <= LEAD_MAX_S as f64 {
+        return Ok(time::date_card(now.max(after + 0.001 / 86400.0)));
+    }
+    let what = format!("what this follows is dated {}, and would win over it", time::utc(after));
+    Err(Error::new(Kind::Invalid, what)
+        .with_hint("Set the clock right, or have what is dated wrongly withdrawn."))
+}
+
 /// Runs `write` in one transaction, in the name of `user`.
-pub(crate) fn author<T: Send + 'static>(
+pub(crate) fn write_as<T: Send + 'static>(
     repository: &Repository,
     user: &User,
     write: impl FnOnce(&mut Author<'_, '_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let sha1 = repository.store().names_by_sha1()?;
     let name = user.to_string();
-    engine::change(repository.path(), user.as_str(), move |change| {
+    engine::transaction(repository.path(), user.as_str(), move |change| {
         write(&mut Author { change, user: name, sha1 })
     })
 }
 
 impl Author<'_, '_> {
-    /// The handle, on which what was written so far is seen.
+    /// The connection. It sees what was written so far.
     pub fn db(&self) -> &Connection {
         self.change.connection()
     }
@@ -63,25 +76,7 @@ impl Author<'_, '_> {
         &self.user
     }
 
-    /// The time for a new artifact as its D card says it: now, or right after the Julian day `after` where that
-    /// is not over yet.
-    pub fn date(&self, after: Option<f64>) -> Result<String> {
-        let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%f', max(julianday('now'), coalesce(?1, 0)+0.001/86400)),
-             coalesce(?1, 0)-julianday('now'), strftime('%Y-%m-%d %H:%M:%S', ?1)";
-        let (date, lead_days, held): (String, f64, Option<String>) =
-            self.db().query_row(sql, [after], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        #[expect(clippy::cast_precision_loss, reason = "a day is a small number of seconds")]
-        if lead_days * 86400.0 <= LEAD_MAX_S as f64 {
-            return Ok(date);
-        }
-        Err(Error::new(
-            Kind::Invalid,
-            format!("what this follows is dated {} UTC, and would win over it", held.unwrap_or_default()),
-        )
-        .with_hint("Set the clock right, or have what is dated wrongly withdrawn."))
-    }
-
-    /// Stores a control artifact and links it in; the artifact `previous` may become a delta from it.
+    /// Stores a control artifact and links it in. The artifact `previous` may become a delta from it.
     pub fn put(&mut self, artifact: &[u8], previous: Option<&Hash>, visibility: Visibility) -> Result<Hash> {
         let hash = Hash::name_for(artifact, self.sha1);
         if visibility == Visibility::Public {
@@ -92,7 +87,7 @@ impl Author<'_, '_> {
         Ok(hash)
     }
 
-    /// The number of this reception, for rows that note it.
+    /// Returns the number of this reception, for rows that keep it.
     pub fn receipt(&mut self) -> Result<i64> {
         self.change.receipt()
     }
@@ -102,7 +97,8 @@ impl Author<'_, '_> {
         self.change.unprotected(act)
     }
 
-    /// Stores what is not for everyone. It is marked before it is linked in, so that nothing public becomes a delta of it.
+    /// Stores what is not for everyone. It is marked as private before it is linked in, so that nothing public becomes
+    /// a delta of it.
     fn put_aside(&mut self, artifact: &[u8], hash: &Hash, visibility: Visibility) -> Result<()> {
         if !looks_like_artifact(artifact) {
             return Err(Error::new(Kind::Internal, "what is to be stored is no artifact"));

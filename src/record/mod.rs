@@ -9,7 +9,7 @@ mod unversioned;
 mod users;
 mod wiki;
 
-pub use agent_record::Record;
+pub use agent_record::AgentRecord;
 pub use audit::{Audits, Verdict};
 pub use forum::{Forum, Post, Thread};
 pub use tags::{BranchInfo, Tag, Tags};

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row};
 
-use super::author::{Author, Visibility, author};
+use super::author::{Author, Visibility, date_after, write_as};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::{Control, TagAction, TagCard};
 use crate::name::{Branch, Hash, TagName, User};
@@ -41,7 +41,7 @@ pub struct Tag {
     pub value: Option<String>,
     /// Whether descendants inherit it.
     pub propagates: bool,
-    /// The check-in that it was set on, where this one inherits it.
+    /// The check-in that it was set on, if this one inherits it.
     pub inherited_from: Option<Hash>,
     /// The artifact that set it: a control artifact, or a check-in.
     pub source: Option<Hash>,
@@ -75,7 +75,7 @@ impl Tags {
         Self { repository: repository.clone() }
     }
 
-    /// The tags that count for a check-in, by name.
+    /// Returns the tags that count for a check-in, by name.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when the repository holds no such check-in.
@@ -84,7 +84,7 @@ impl Tags {
         self.repository.store().ask(|db| tags(db, check_in))
     }
 
-    /// The symbolic tags in use, without the names of branches, sorted.
+    /// Returns the symbolic tags in use, sorted. The names of branches are left out.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
@@ -98,7 +98,7 @@ impl Tags {
         })
     }
 
-    /// The check-ins that have a tag, the newest first.
+    /// Returns the check-ins that have a tag, the newest first.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
@@ -111,11 +111,12 @@ impl Tags {
         })
     }
 
-    /// Sets a symbolic tag on a check-in, with `propagates` on its descendants too; gives the control artifact.
+    /// Sets a symbolic tag on a check-in. With `propagates`, its descendants inherit it. Returns the control artifact.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] for the check-in or the user, [`Kind::Exists`] when a branch has the name, [`Kind::Unchanged`] when
-    /// the tag stands there with that value; [`Kind::Invalid`] for a value with a NUL; [`Kind::Busy`], [`Kind::DiskFull`].
+    /// [`Kind::NotFound`] for the check-in or the user, [`Kind::Exists`] if a branch has the name, [`Kind::Unchanged`]
+    /// if the tag is set there with that value, [`Kind::Invalid`] for a value with a NUL; [`Kind::Busy`],
+    /// [`Kind::DiskFull`].
     pub fn add(
         &self,
         check_in: &Hash,
@@ -140,10 +141,10 @@ impl Tags {
         self.put(vec![card(action, format!("sym-{tag}"), *check_in, value)], user)
     }
 
-    /// Sets several symbolic tags on a check-in by one control artifact, so that all or none of them is there.
+    /// Sets several symbolic tags on a check-in by one control artifact, so that all of them are set or none.
     ///
     /// # Errors
-    /// As [`add`](Self::add), but for tags that stand there already.
+    /// Those of [`add`](Self::add), except for tags that are set already.
     pub fn add_all(&self, check_in: &Hash, tags: &[(&TagName, &str)], user: &User) -> Result<Hash> {
         self.repository.store().check_in(check_in)?;
         let card = |(tag, value): &(&TagName, &str)| {
@@ -153,11 +154,11 @@ impl Tags {
         self.put(tags.iter().map(card).collect::<Result<_>>()?, user)
     }
 
-    /// Cancels a symbolic tag on a check-in, and with it on the descendants that inherit it from there; gives the control
+    /// Cancels a symbolic tag on a check-in, and on the descendants that inherit it from there. Returns the control
     /// artifact.
     ///
     /// # Errors
-    /// As [`add`](Self::add); [`Kind::NotFound`] when the check-in has no such tag.
+    /// Those of [`add`](Self::add); [`Kind::NotFound`] if the check-in has no such tag.
     pub fn cancel(&self, check_in: &Hash, tag: &TagName, user: &User) -> Result<Hash> {
         self.refuse_branch_name(tag)?;
         if self.own(check_in, tag)?.is_none() {
@@ -170,7 +171,7 @@ impl Tags {
         self.put(vec![card(TagAction::Cancel, format!("sym-{tag}"), *check_in, None)], user)
     }
 
-    /// All branches, the one with the newest check-in first.
+    /// Returns all branches, the one with the newest check-in first.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
@@ -187,23 +188,24 @@ impl Tags {
         })
     }
 
-    /// Closes a branch: each of its open leaves. Gives the control artifact.
+    /// Closes a branch: each of its open leaves. Returns the control artifact.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] for the branch or the user, [`Kind::Unchanged`] when it is closed; [`Kind::Busy`], [`Kind::DiskFull`].
+    /// [`Kind::NotFound`] for the branch or the user, [`Kind::Unchanged`] if it is closed; [`Kind::Busy`],
+    /// [`Kind::DiskFull`].
     pub fn close(&self, branch: &Branch, user: &User) -> Result<Hash> {
         self.mark(branch, false, TagAction::Add, "closed", user)
     }
 
-    /// Opens a closed branch again: each of its closed leaves. Gives the control artifact.
+    /// Opens a closed branch again: each of its closed leaves. Returns the control artifact.
     ///
     /// # Errors
-    /// As [`close`](Self::close); [`Kind::Unchanged`] when no leaf of it is closed.
+    /// Those of [`close`](Self::close); [`Kind::Unchanged`] if no leaf of it is closed.
     pub fn reopen(&self, branch: &Branch, user: &User) -> Result<Hash> {
         self.mark(branch, true, TagAction::Cancel, "open", user)
     }
 
-    /// Puts the `closed` mark on or off those leaves of a branch that have it, or have it not.
+    /// Sets or cancels the mark `closed` on the leaves of a branch that are not yet as wanted.
     fn mark(
         &self,
         branch: &Branch,
@@ -224,12 +226,13 @@ impl Tags {
         self.put(leaves.into_iter().map(|leaf| card(action, "closed".into(), leaf, None)).collect(), user)
     }
 
-    /// The symbolic tag of that name, if the check-in has it.
+    /// Returns the symbolic tag of that name, if the check-in has it.
     fn own(&self, check_in: &Hash, tag: &TagName) -> Result<Option<Tag>> {
         Ok(self.list(check_in)?.into_iter().find(|own| own.symbolic && own.name == tag.as_str()))
     }
 
-    /// The name of a branch stands for its newest check-in; a tag of that name would take its place.
+    /// Refuses the name of a branch, which stands for the branch's newest check-in. A tag of that name would take its
+    /// place.
     fn refuse_branch_name(&self, tag: &TagName) -> Result<()> {
         if !self.repository.store().has_branch(&Branch::parse(tag.as_str())?)? {
             return Ok(());
@@ -238,9 +241,9 @@ impl Tags {
             .with_hint("Choose another name for the tag."))
     }
 
-    /// Stores a control artifact with these tags, all on check-ins; private when one of those is.
+    /// Stores a control artifact with these tags, all on check-ins. It is private if one of those is.
     fn put(&self, tags: Vec<TagCard>, user: &User) -> Result<Hash> {
-        author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+        write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
             let mut after: Option<f64> = None;
             let mut visibility = Visibility::Public;
             for tag in &tags {
@@ -250,7 +253,7 @@ impl Tags {
                     visibility = Visibility::Private;
                 }
             }
-            let control = Control { date: author.date(after)?, tags, user: author.user().to_owned() };
+            let control = Control { date: date_after(after)?, tags, user: author.user().to_owned() };
             author.put(&control.write()?, None, visibility)
         })
     }
@@ -260,7 +263,8 @@ fn card(action: TagAction, name: String, target: Hash, value: Option<&str>) -> T
     TagCard { action, name, target: Some(target), value: value.map(str::to_owned) }
 }
 
-/// When the tag was last set or cancelled on its target, which a newer card must come after, and whether the target is private.
+/// Returns when the tag was last set or cancelled on its target, and whether the target is private. A newer card must
+/// come after that time.
 fn standing(db: &Connection, tag: &TagCard) -> rusqlite::Result<(Option<f64>, bool)> {
     let sql = "SELECT (SELECT max(mtime) FROM tagxref JOIN tag USING(tagid) WHERE tagname=?1 AND tagxref.rid=blob.rid),
          EXISTS(SELECT 1 FROM private WHERE private.rid=blob.rid)
@@ -269,7 +273,7 @@ fn standing(db: &Connection, tag: &TagCard) -> rusqlite::Result<(Option<f64>, bo
     db.prepare_cached(sql)?.query_row((&tag.name, target), |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// The leaves of a branch that are closed, or those that are not.
+/// Returns the leaves of a branch that are closed, or those that are not.
 fn leaves(db: &Connection, branch: &Branch, closed: bool) -> rusqlite::Result<Vec<Hash>> {
     let sql = "SELECT uuid FROM tagxref AS b JOIN leaf USING(rid) JOIN blob USING(rid)
          WHERE b.tagid=8 AND b.tagtype>0 AND b.value=?1

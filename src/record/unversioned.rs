@@ -1,19 +1,19 @@
-//! Unversioned files: the newest content of a name counts, and no other is kept.
+//! Unversioned files. Only the newest content of a name is kept.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::author::{Author, LEAD_MAX_S, author};
+use super::author::{Author, LEAD_MAX_S, write_as};
 use crate::error::{Error, Kind, Result};
 use crate::format::packed;
-use crate::name::{Hash, UnversionedName, User};
+use crate::name::{Hash, UnversionedName, User, time};
 use crate::repo::Repository;
-use crate::repo::store::{hash, text};
+use crate::repo::store::{has_table, hash, text};
 
 /// The most bytes that an unversioned file may have: SQLite's limit for a row, less the other columns.
 pub const UNVERSIONED_MAX: u64 = 1_000_000_000 - 850;
 
-/// Fossil's table, which it makes when it is first needed.
+/// Fossil's table. Fossil makes it when it first needs it.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS unversioned(
   uvid INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, rcvid INTEGER, mtime DATETIME, hash TEXT, sz INTEGER,
   encoding INT, content BLOB)";
@@ -49,7 +49,7 @@ pub struct UnversionedFile {
     pub size: u64,
     /// When it was put, in UTC: `2026-11-30T10:23:45Z`.
     pub time: String,
-    /// Whether the content is here; a sync may bring names without content.
+    /// Whether the content is here. A sync may bring names without content.
     pub here: bool,
 }
 
@@ -66,7 +66,7 @@ impl Unversioned {
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn list(&self) -> Result<Vec<UnversionedFile>> {
         self.repository.store().ask(|db| {
-            if !is_there(db)? {
+            if !has_table(db, "unversioned")? {
                 return Ok(Vec::new());
             }
             let sql = format!("{FILE} WHERE hash IS NOT NULL ORDER BY name");
@@ -74,19 +74,19 @@ impl Unversioned {
         })
     }
 
-    /// One file, without its content.
+    /// Returns one file, without its content.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] when there is none of the name.
+    /// [`Kind::NotFound`] if there is none of the name.
     pub fn find(&self, name: &UnversionedName) -> Result<UnversionedFile> {
         self.repository.store().ask(|db| held(db, name))?.ok_or_else(|| no_file(name))
     }
 
-    /// A file's bytes, checked against its hash.
+    /// Returns a file's bytes, checked against its hash.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] when there is none of the name, or its content is not here; [`Kind::Corrupt`] when what is
-    /// stored does not give the hash.
+    /// [`Kind::NotFound`] if there is none of the name, or its content is not here; [`Kind::Corrupt`] if what is
+    /// stored has another hash.
     pub fn get(&self, name: &UnversionedName) -> Result<Vec<u8>> {
         let found = self.find(name)?;
         let stored = self.repository.store().ask(|db| {
@@ -95,7 +95,7 @@ impl Unversioned {
                 .query_row([name.as_str(), found.hash.as_str()], |row| {
                     let bytes = match row.get_ref(1)? {
                         ValueRef::Blob(bytes) | ValueRef::Text(bytes) => Some(bytes.to_vec()),
-                        // Of nothing, plain Fossil may keep nothing.
+                        // Plain Fossil may keep nothing for an empty file.
                         _ => (found.size == 0).then(Vec::new),
                     };
                     Ok((row.get::<_, i64>(0)?, bytes))
@@ -137,12 +137,13 @@ impl Unversioned {
         Err(Error::new(Kind::TooLarge, what).with_hint("Split the file, or keep it elsewhere."))
     }
 
-    /// Puts a file, in the place of any that has the name. The newest date counts everywhere, so where the content held is
+    /// Puts a file, in place of any that has the name. The newest date counts everywhere. So if the content held is
     /// dated in the future, by up to a day, the new one is dated right after it.
     ///
     /// # Errors
-    /// [`Kind::TooLarge`] over [`UNVERSIONED_MAX`]; [`Kind::Invalid`] when the content held is dated later than that, since
-    /// it would win over the new one; [`Kind::NotFound`] for an unknown user; [`Kind::Busy`], [`Kind::DiskFull`].
+    /// [`Kind::TooLarge`] over [`UNVERSIONED_MAX`]; [`Kind::Invalid`] if the content held is dated later than that,
+    /// because it would win over the new one; [`Kind::NotFound`] for an unknown user; [`Kind::Busy`],
+    /// [`Kind::DiskFull`].
     pub fn put(&self, name: &UnversionedName, bytes: &[u8], user: &User) -> Result<UnversionedFile> {
         Self::check_size(name, bytes.len() as u64)?;
         let hash = Hash::name_for(bytes, self.repository.store().names_by_sha1()?);
@@ -153,12 +154,12 @@ impl Unversioned {
             return Ok(old);
         }
         let compressed = packed::pack(bytes)?;
-        // Fossil's measure of what compression is worth.
+        // Fossil's own measure of whether compression pays.
         let is_worth_it = compressed.len() as u64 * 5 <= bytes.len() as u64 * 4;
         let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
         let stored = if is_worth_it { compressed } else { bytes.to_vec() };
         let name = name.clone();
-        author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+        write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
             author.db().execute_batch(TABLE)?;
             let time = next_time(author.db(), &name)?;
             let rcvid = author.receipt()?;
@@ -171,14 +172,14 @@ impl Unversioned {
         })
     }
 
-    /// Removes a file: a mark that it is gone takes its place, and its content is dropped.
+    /// Removes a file. A mark that it is gone takes its place, and its content is dropped.
     ///
     /// # Errors
-    /// As [`put`](Self::put); [`Kind::NotFound`] when there is none of the name.
+    /// Those of [`put`](Self::put); [`Kind::NotFound`] if there is none of the name.
     pub fn remove(&self, name: &UnversionedName, user: &User) -> Result<()> {
         self.find(name)?;
         let name = name.clone();
-        author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+        write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
             let time = next_time(author.db(), &name)?;
             let sql = "UPDATE unversioned SET hash=NULL, content=NULL, mtime=?2, sz=0 WHERE name=?1";
             author.db().execute(sql, (name.as_str(), time))?;
@@ -187,13 +188,12 @@ impl Unversioned {
     }
 }
 
-/// The time, in seconds since 1970, that makes what is written now win over what is held of the name.
+/// Returns the time, in seconds since 1970, that makes what is written now win over what is held of the name.
 fn next_time(db: &Connection, name: &UnversionedName) -> Result<i64> {
-    let sql = "SELECT CAST(strftime('%s', 'now') AS INTEGER), mtime, datetime(mtime, 'unixepoch')
-         FROM (SELECT 1) LEFT JOIN unversioned ON name=?1";
-    let (now, held, date) = db.query_row(sql, [name.as_str()], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, text(row, 2)?))
-    })?;
+    let sql = "SELECT mtime, datetime(mtime, 'unixepoch') FROM (SELECT 1) LEFT JOIN unversioned ON name=?1";
+    let (held, date) =
+        db.query_row(sql, [name.as_str()], |row| Ok((row.get::<_, Option<i64>>(0)?, text(row, 1)?)))?;
+    let now = time::since_epoch().as_secs().cast_signed();
     match held {
         Some(held) if held > now + LEAD_MAX_S => Err(Error::new(
             Kind::Invalid,
@@ -205,7 +205,7 @@ fn next_time(db: &Connection, name: &UnversionedName) -> Result<i64> {
     }
 }
 
-/// Drops what Fossil keeps of the hash over all files, which it makes anew at the next sync.
+/// Drops Fossil's hash over all files. Fossil makes it anew at the next sync.
 fn forget_hash(author: &Author<'_, '_>) -> Result<()> {
     author.unprotected(|db| Ok(db.execute("DELETE FROM config WHERE name='uv-hash'", []).map(drop)?))
 }
@@ -226,15 +226,11 @@ fn file(row: &Row<'_>) -> rusqlite::Result<UnversionedFile> {
 }
 
 fn held(db: &Connection, name: &UnversionedName) -> rusqlite::Result<Option<UnversionedFile>> {
-    if !is_there(db)? {
+    if !has_table(db, "unversioned")? {
         return Ok(None);
     }
     let sql = format!("{FILE} WHERE name=?1 AND hash IS NOT NULL");
     db.prepare_cached(&sql)?.query_row([name.as_str()], file).optional()
-}
-
-fn is_there(db: &Connection) -> rusqlite::Result<bool> {
-    db.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name='unversioned'")?.exists([])
 }
 
 fn no_file(name: &UnversionedName) -> Error {

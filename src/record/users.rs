@@ -1,24 +1,21 @@
 //! The logins of a repository: who they are, what they may do, and their passwords.
 //!
-//! A password goes in and is compared; it never comes out, and neither does what is stored of it.
+//! A password goes in and is compared. It never comes out, and neither does what is stored of it.
 
 use std::fmt::Write as _;
 
 use rusqlite::{Connection, OptionalExtension};
 use sha1::{Digest, Sha1};
+use subtle::ConstantTimeEq;
 
-use super::author::{Author, author};
+use super::author::{Author, write_as};
 use crate::error::{Error, Kind, Result};
-use crate::name::Password;
-use crate::name::User;
+use crate::name::{Password, User};
 use crate::repo::Repository;
-use crate::repo::store::text;
+use crate::repo::store::{has_table, no_user, text};
 
 /// The capability letters that Fossil knows.
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz234567ACD";
-
-/// Logins that stand for groups, and that nobody can log in as.
-const GROUPS: [&str; 4] = ["nobody", "anonymous", "reader", "developer"];
 
 /// The logins of a repository.
 ///
@@ -59,7 +56,7 @@ impl Users {
         Self { repository: repository.clone() }
     }
 
-    /// All logins, by name; also Fossil's groups, such as `nobody`.
+    /// Returns all logins, by name. Fossil's groups, such as `nobody`, are among them.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
@@ -82,9 +79,9 @@ impl Users {
     /// Makes a login, in the name of `by`. Without a password nobody can log in as it.
     ///
     /// # Errors
-    /// [`Kind::Exists`] when there is one of that name, in any case of its letters; [`Kind::Invalid`] for a name that a new login may not have
-    /// ([`User::parse_new`]), for letters that Fossil does not know and for contact information of several lines; [`Kind::NotFound`] for `by`;
-    /// [`Kind::Busy`], [`Kind::DiskFull`].
+    /// [`Kind::Exists`] if there is one of that name, in any case of its letters; [`Kind::Invalid`] for a name that a
+    /// new login may not have ([`User::parse_new`]), for letters that Fossil does not know and for contact information
+    /// of several lines; [`Kind::NotFound`] for `by`; [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn create(
         &self,
         user: &User,
@@ -115,7 +112,8 @@ impl Users {
     /// Gives a login exactly these capability letters.
     ///
     /// # Errors
-    /// As [`create`](Self::create); [`Kind::NotFound`] for an unknown user, [`Kind::Denied`] when nobody would be left who may do everything.
+    /// Those of [`create`](Self::create); [`Kind::NotFound`] for an unknown user, [`Kind::Denied`] if nobody would be
+    /// left who may do everything.
     pub fn set_capabilities(&self, user: &User, caps: &str, by: &User) -> Result<()> {
         let (user, caps) = (user.clone(), checked(caps)?);
         self.write(by, move |db| {
@@ -128,9 +126,9 @@ impl Users {
     /// Gives a login a new password.
     ///
     /// # Errors
-    /// As [`create`](Self::create); [`Kind::NotFound`] for an unknown user, [`Kind::Invalid`] for a group.
+    /// Those of [`create`](Self::create); [`Kind::NotFound`] for an unknown user, [`Kind::Invalid`] for a group.
     pub fn set_password(&self, user: &User, password: &Password, by: &User) -> Result<()> {
-        if GROUPS.contains(&user.as_str()) {
+        if User::GROUPS.contains(&user.as_str()) {
             return Err(Error::new(Kind::Invalid, format!("`{user}` is a group, which has no password"))
                 .with_hint("Give the password to a login of a person or an agent."));
         }
@@ -141,11 +139,11 @@ impl Users {
         })
     }
 
-    /// Gives a login another name; what was written under the old one stays under it. A password is bound to the name, so
-    /// without a new one nobody can log in as it until it has one.
+    /// Gives a login another name. What was written under the old name stays under it. A password is bound to the
+    /// name, so nobody can log in as it until it has a new one.
     ///
     /// # Errors
-    /// As [`create`](Self::create); [`Kind::NotFound`] for an unknown user.
+    /// Those of [`create`](Self::create); [`Kind::NotFound`] for an unknown user.
     pub fn rename(&self, user: &User, to: &User, password: Option<&Password>, by: &User) -> Result<()> {
         let (user, to) = (user.clone(), User::parse_new(to.as_str())?);
         let secret = password.map(|password| self.secret(&to, password)).transpose()?.unwrap_or_default();
@@ -163,10 +161,10 @@ impl Users {
         })
     }
 
-    /// Removes a login, with its subscriptions; what it wrote stays.
+    /// Removes a login and its subscriptions. What it wrote stays.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] for an unknown user, [`Kind::Denied`] when nobody would be left who may do everything;
+    /// [`Kind::NotFound`] for an unknown user, [`Kind::Denied`] if nobody would be left who may do everything;
     /// [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn remove(&self, user: &User, by: &User) -> Result<()> {
         let user = user.clone();
@@ -179,13 +177,13 @@ impl Users {
         })
     }
 
-    /// Whether `password` opens the login, by Fossil's rules: not for a group, nor for a login without capabilities, nor after
-    /// the date in an `expires 20..` of its contact information.
+    /// Whether `password` opens the login, by Fossil's rules. It never opens a group, a login without capabilities, or
+    /// a login after the date in an `expires 20..` of its contact information.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn check(&self, user: &User, password: &Password) -> Result<bool> {
-        if GROUPS.contains(&user.as_str()) {
+        if User::GROUPS.contains(&user.as_str()) {
             return Ok(false);
         }
         let stored = self.repository.store().ask(|db| {
@@ -195,13 +193,13 @@ impl Users {
             db.prepare_cached(sql)?.query_row([user.as_str()], |row| text(row, 0)).optional()
         })?;
         let Some(stored) = stored else { return Ok(false) };
-        // What is not 40 characters long is the password itself, as old repositories have it.
+        // What is not 40 characters long is the password itself, as in old repositories.
         let given =
             if stored.len() == 40 { self.secret(user, password)? } else { password.reveal().to_owned() };
-        Ok(is_same(stored.as_bytes(), given.as_bytes()))
+        Ok(stored.as_bytes().ct_eq(given.as_bytes()).into())
     }
 
-    /// What Fossil stores of a password.
+    /// Returns what Fossil stores of a password.
     fn secret(&self, user: &User, password: &Password) -> Result<String> {
         let project = self.repository.store().project_code()?;
         let digest = Sha1::digest(format!("{project}/{user}/{}", password.reveal()));
@@ -213,11 +211,11 @@ impl Users {
     }
 
     fn write(&self, by: &User, act: impl FnOnce(&Connection) -> Result<()> + Send + 'static) -> Result<()> {
-        author(&self.repository, by, move |author: &mut Author<'_, '_>| author.unprotected(act))
+        write_as(&self.repository, by, move |author: &mut Author<'_, '_>| author.unprotected(act))
     }
 }
 
-/// Capability letters without doubles, if Fossil knows each.
+/// Returns capability letters without doubles, if Fossil knows each of them.
 fn checked(caps: &str) -> Result<String> {
     let mut letters = String::new();
     for letter in caps.chars() {
@@ -233,7 +231,7 @@ fn checked(caps: &str) -> Result<String> {
     Ok(letters)
 }
 
-/// Names that differ in the case of letters only would be taken for one another.
+/// Refuses a name that is taken in any case of its letters. People would mistake one for the other.
 fn refuse_taken(db: &Connection, user: &User) -> Result<()> {
     let sql = "SELECT login FROM user WHERE lower(login)=lower(?1)";
     match db.query_row(sql, [user.as_str()], |row| text(row, 0)).optional()? {
@@ -257,17 +255,7 @@ fn changed_one(user: &User, rows: usize) -> Result<()> {
     if rows > 0 {
         return Ok(());
     }
-    Err(Error::new(Kind::NotFound, format!("no user `{user}`"))
-        .with_hint("Give a login that the repository has."))
-}
-
-fn has_table(db: &Connection, name: &str) -> Result<bool> {
-    Ok(db.prepare("SELECT 1 FROM sqlite_schema WHERE name=?1")?.exists([name])?)
-}
-
-/// Compares without telling by the time taken where the first difference is.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+    Err(no_user(user))
 }
 
 #[cfg(test)]

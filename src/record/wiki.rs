@@ -1,11 +1,11 @@
 //! The wiki: pages, their versions, and writing them without losing another's.
 //!
-//! Each version of a page is an artifact; the newest counts. Whether a user may read or write pages is for the caller
-//! to ask ([`Store::capabilities`](crate::repo::Store::capabilities): `j`, `k`, `f`).
+//! Each version of a page is an artifact, and the newest counts. The caller must ask whether a user may read or write
+//! pages ([`Store::capabilities`](crate::repo::Store::capabilities): `j`, `k`, `f`).
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::author::{Author, Visibility, author};
+use super::author::{Author, Visibility, date_after, write_as};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::WikiEdit;
 use crate::format::{FOSSIL_WIKI, Markup};
@@ -36,11 +36,11 @@ pub struct Wiki {
 /// A new text for a page.
 #[derive(Debug, Clone, Copy)]
 pub struct WikiText<'a> {
-    /// The whole text, stored byte for byte; not blank.
+    /// The whole text, stored byte for byte. It must not be blank.
     pub text: &'a str,
     /// How the text is marked up.
     pub markup: Markup,
-    /// The version that the text was made from; `None` where the page does not exist, or was deleted.
+    /// The version that the text was made from. `None` if the page does not exist, or was deleted.
     pub previous: Option<Hash>,
 }
 
@@ -66,7 +66,7 @@ pub struct WikiVersion {
     pub time: String,
     /// Whether this version deleted the page.
     pub deleted: bool,
-    /// Whether a moderator has yet to approve it, so that only moderators and its author should see it.
+    /// Whether a moderator has yet to approve it. Until then only moderators and its author should see it.
     pub pending: bool,
     /// The time as a Julian day.
     julian: f64,
@@ -125,10 +125,10 @@ impl Wiki {
         Ok(found)
     }
 
-    /// A page's text: as it is now, or as it was in a version of it.
+    /// Returns a page's text, as it is now or as it was in a version of it.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] when there is no such page or version, or the page is deleted.
+    /// [`Kind::NotFound`] if there is no such page or version, or the page is deleted.
     pub fn read(&self, page: &PageName, version: Option<&Hash>) -> Result<WikiContent> {
         let history = self.history(page)?;
         let found = match version {
@@ -152,13 +152,13 @@ impl Wiki {
         })
     }
 
-    /// Writes a page, or makes it. The version takes the place of `previous`, which must be the newest. Where the
-    /// setting `modreq-wiki` is on and the user is no moderator, it waits for approval.
+    /// Writes a page, or makes it. The new version replaces `previous`, which must be the newest. It waits for
+    /// approval if the setting `modreq-wiki` is on and the user is no moderator.
     ///
     /// # Errors
-    /// [`Kind::Changed`] when another version came meanwhile, [`Kind::Exists`] when the page is there and no version was
-    /// named, [`Kind::NotFound`] for an unknown user, or when there is no page to change; [`Kind::Invalid`] for a blank text and one with a
-    /// NUL, [`Kind::Unchanged`] for the very same text; [`Kind::Busy`], [`Kind::DiskFull`].
+    /// [`Kind::Changed`] if another version came meanwhile, [`Kind::Exists`] if the page exists and no version was
+    /// named, [`Kind::NotFound`] for an unknown user, or if there is no page to change; [`Kind::Invalid`] for a blank
+    /// text and one with a NUL, [`Kind::Unchanged`] for the very same text; [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn write(&self, page: &PageName, new: &WikiText<'_>, user: &User) -> Result<WikiVersion> {
         Self::check_text(page, new.text)?;
         if let Some(previous) = &new.previous {
@@ -186,10 +186,10 @@ impl Wiki {
             .with_hint("Leave some text on the page; a page is deleted as such, not by an empty text."))
     }
 
-    /// Deletes a page, of which `previous` must be the newest version, as Fossil does: by an empty version.
+    /// Deletes a page, of which `previous` must be the newest version. As in Fossil, an empty version deletes it.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// Those of [`write`](Self::write).
     pub fn delete(&self, page: &PageName, previous: &Hash, user: &User) -> Result<WikiVersion> {
         if self.read(page, Some(previous))?.version.deleted {
             return Err(Error::new(Kind::Unchanged, format!("the wiki page `{page}` is deleted already")));
@@ -207,11 +207,11 @@ impl Wiki {
     ) -> Result<WikiVersion> {
         let pending = self.needs_moderation(user)?;
         let page = page.clone();
-        author(&self.repository, user, move |author: &mut Author<'_, '_>| {
+        write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
             let newest = versions(author.db(), &page)?.into_iter().next();
             let basis = basis(&page, newest.as_ref(), previous)?;
             let edit = WikiEdit {
-                date: author.date(newest.as_ref().map(|v| v.julian))?,
+                date: date_after(newest.as_ref().map(|v| v.julian))?,
                 page: page.to_string(),
                 mimetype,
                 previous: basis,
@@ -231,7 +231,7 @@ impl Wiki {
     }
 }
 
-/// The version that a new one follows.
+/// Returns the version that a new one follows.
 fn basis(page: &PageName, newest: Option<&WikiVersion>, wanted: Option<Hash>) -> Result<Option<Hash>> {
     match (newest, wanted) {
         (None, None) => Ok(None),
@@ -250,7 +250,7 @@ fn basis(page: &PageName, newest: Option<&WikiVersion>, wanted: Option<Hash>) ->
     }
 }
 
-/// The columns that [`version`] reads; `tagxref` is the row of the page's tag.
+/// The columns that [`version`] reads. `tagxref` is the row of the page's tag.
 const VERSION: &str = "uuid,
    (SELECT p.uuid FROM plink JOIN blob AS p ON p.rid=pid WHERE cid=blob.rid AND isprim),
    coalesce(euser, user), strftime('%Y-%m-%dT%H:%M:%SZ', tagxref.mtime), CAST(tagxref.value AS INTEGER)<=0,

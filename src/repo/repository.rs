@@ -1,17 +1,17 @@
 //! A repository file: made, opened and copied.
 //!
-//! What is in it is read through its [`Store`]; what changes it goes through the engine.
+//! Its [`Store`] reads what is in it. What changes it goes through the engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::store::Store;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
-use crate::name::User;
+use crate::name::{User, time};
+use crate::tree::name_new;
 
 /// What a new repository starts with.
 #[derive(Debug, Clone)]
@@ -37,8 +37,8 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Makes a repository file with one empty check-in on `trunk`. It keeps a write-ahead log, so that
-    /// readers and a writer do not wait for each other.
+    /// Makes a repository file with one empty check-in on `trunk`. The file keeps a write-ahead log, so that readers
+    /// and a writer do not wait for each other.
     ///
     /// # Errors
     /// [`Kind::Exists`] when there is something at `path`, [`Kind::NotFound`] when its folder is not there,
@@ -61,7 +61,7 @@ impl Repository {
         Ok(Self { store: Arc::new(Store::open(path)?) })
     }
 
-    /// Clones a repository file into a new one without what is private; `user` may do everything in it.
+    /// Clones a repository file into a new one, without what is private. `user` may do everything in the clone.
     ///
     /// # Errors
     /// Those of [`create`](Self::create) and of [`open`](Self::open) for `source`. Nothing is left at `path`.
@@ -87,7 +87,15 @@ impl Repository {
         &self.store
     }
 
-    /// Derives all tables from the artifacts anew.
+    /// Whether a server is remembered. This asks the file, not the engine.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`], [`Kind::Corrupt`].
+    pub fn has_remote(&self) -> Result<bool> {
+        Ok(self.store.remote_url()?.is_some())
+    }
+
+    /// Derives all tables anew from the artifacts.
     ///
     /// # Errors
     /// [`Kind::Busy`], [`Kind::DiskFull`], [`Kind::Corrupt`].
@@ -111,7 +119,7 @@ impl Repository {
                 .iter()
                 .any(|words| line.contains(words))
         };
-        // Progress is written over itself by carriage returns.
+        // Fossil overwrites its progress by carriage returns.
         let finding = out.out.split(['\n', '\r']).find(is_finding).unwrap_or("damage").trim();
         Err(Error::new(Kind::Corrupt, format!("repository `{}`: {finding}", self.path().display()))
             .with_hint("Clone the repository anew from a server that has it whole."))
@@ -130,7 +138,7 @@ fn writer(path: &Path) -> Result<Connection> {
     Ok(db)
 }
 
-/// The absolute path of a file that is to be made; there must be nothing yet, and a folder for it.
+/// Returns the absolute path of a file that is to be made. Nothing may be there yet, and its folder must exist.
 pub(crate) fn new_file(path: &Path) -> Result<PathBuf> {
     let path =
         std::path::absolute(path).map_err(|e| Error::io(format!("cannot find `{}`", path.display()), e))?;
@@ -157,28 +165,22 @@ fn write_ahead(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Has a repository made under a name of its own and gives it `path` when it is whole, so that a process that
-/// ends in between leaves nothing at `path`.
+/// Makes a repository under a name of its own, and gives it `path` when it is whole. So a process that ends in between
+/// leaves nothing at `path`.
 pub(crate) fn make_aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let aside = path.with_file_name(format!(".{name}.{}-{}", std::process::id(), now.as_nanos()));
+    let now = time::since_epoch().as_nanos();
+    let aside = path.with_file_name(format!(".{name}.{}-{now}", std::process::id()));
     let done = make(&aside).and_then(|()| write_ahead(&aside)).and_then(|()| {
-        renameat_with(CWD, &aside, CWD, path, RenameFlags::NOREPLACE)
-            .map_err(|e| Error::io(format!("cannot make `{}`", path.display()), e.into()))?;
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        // The new name must last as the content does.
-        std::fs::File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(|e| Error::io(format!("cannot keep the name `{}`", path.display()), e))
+        name_new(&aside, path).map_err(|e| Error::io(format!("cannot make `{}`", path.display()), e))
     });
     remove_unless(done, &aside)
 }
 
-/// Removes what a failed making has left at `path`.
+/// Removes what a failed attempt to make a repository has left at `path`.
 pub(crate) fn remove_unless<T>(made: Result<T>, path: &Path) -> Result<T> {
     if made.is_err() {
-        // The engine may hold it open; what cannot be removed was not made.
+        // The engine may hold it open. What cannot be removed was never made.
         let _ = engine::close(path);
         for end in ["", "-wal", "-shm", "-journal"] {
             let mut name = path.as_os_str().to_owned();

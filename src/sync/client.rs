@@ -5,7 +5,6 @@
 //! the cookie that Fossil 2.28 prefers is only known to servers since 2.27. Nothing is taken from the
 //! environment: no proxy, no `.netrc`.
 
-mod connection;
 mod failure;
 
 use std::fmt;
@@ -17,9 +16,10 @@ use std::time::{Duration, Instant};
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
-pub use self::connection::{Connection, Limits, Reach};
 use self::failure::Failure;
-use super::remote::{Remote, Url};
+use super::connection::{Connection, Limits};
+use super::remote::Remote;
+use super::url::Url;
 use crate::cancel::{Cancel, OnCancel};
 use crate::error::{Error, Kind, Result};
 use crate::format::packed;

@@ -3,22 +3,53 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::SyncOptions;
-use super::ask::{blame, login};
-use super::turn::Turn;
-use super::wire::{self, Wire};
+use super::client::Exchange;
+use super::fossil_client::{LoggedTransport, SyncLock, take_log};
+use super::options::SyncOptions;
+use super::peer::{blame, login};
+use super::remote::Remote;
 use crate::engine::{self, SyncRequest};
 use crate::error::Result;
 use crate::name::User;
 use crate::repo::store::Store;
-use crate::sync::client::Exchange;
-use crate::sync::remote::Remote;
+use crate::repo::{Repository, make_aside, new_file, remove_unless};
+
+impl Repository {
+    /// Clones the repository of a server into a new file; `user` may do everything in it. Each artifact is
+    /// checked against its hash. The server is remembered without the password.
+    ///
+    /// # Errors
+    /// Those of [`create`](Self::create) and of [`pull`](Self::pull); [`Kind::Refused`] also when an artifact is
+    /// not what its hash says. Nothing is left at `path`.
+    pub fn clone_from(remote: &Remote, path: &Path, user: &User) -> Result<Self> {
+        Self::clone_with(remote, path, user, &SyncOptions::default())
+    }
+
+    /// As [`clone_from`](Self::clone_from), with private check-ins, unversioned files or a handle that cancels, as
+    /// the options say; which direction they name does not matter.
+    ///
+    /// # Errors
+    /// Those of [`clone_from`](Self::clone_from), and [`Kind::Cancelled`].
+    pub fn clone_with(remote: &Remote, path: &Path, user: &User, options: &SyncOptions) -> Result<Self> {
+        let path = new_file(path)?;
+        make_aside(&path, |aside| clone_aside(remote, aside, user, options))?;
+        let made = Self::open(&path).and_then(|repository| {
+            repository.set_remote(Some(remote), false)?;
+            if options.private {
+                // The first request of a clone has no login, so what it brings is public alone.
+                repository.sync(remote, &SyncOptions { push: false, pull: true, ..options.clone() })?;
+            }
+            Ok(repository)
+        });
+        remove_unless(made, &path)
+    }
+}
 
 /// Clones a server's repository into a new file. Fossil looks into nothing that came; here it is looked at before
 /// anything is derived from it.
-pub(crate) fn clone(remote: &Remote, path: &Path, user: &User, options: &SyncOptions) -> Result<()> {
-    let wire = Wire::new(Arc::new(Exchange::new(remote, &options.cancel)));
-    let log = wire.log();
+fn clone_aside(remote: &Remote, path: &Path, user: &User, options: &SyncOptions) -> Result<()> {
+    let transport = LoggedTransport::new(Arc::new(Exchange::new(remote, &options.cancel)));
+    let log = transport.log();
     let request = SyncRequest {
         url: remote.url(),
         login: login(remote)?,
@@ -27,14 +58,14 @@ pub(crate) fn clone(remote: &Remote, path: &Path, user: &User, options: &SyncOpt
         pull: true,
         private: options.private,
         unversioned: options.unversioned,
-        transport: Box::new(wire),
+        transport: Box::new(transport),
     };
     let result = {
-        let _turn = Turn::take(&options.cancel)?;
-        engine::clone(path, request)
+        let _alone = SyncLock::take(&options.cancel)?;
+        engine::with_cancel(&options.cancel, || engine::clone(path, request))
     };
     // The first reply of a clone may complain of a login for a project that the client did not know yet.
-    result.map_err(|e| wire::take(&log).last_failure().unwrap_or_else(|| blame(remote, e)))?;
+    result.map_err(|e| take_log(&log).last_failure().unwrap_or_else(|| blame(remote, e)))?;
     Store::open(path)?.check_all().map_err(|e| blame(remote, e))?;
     engine::finish_clone(path, user.as_str())
 }

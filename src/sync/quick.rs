@@ -3,8 +3,8 @@
 //! It sends what is marked as unsent and names what else is new here. When the server is content with that,
 //! the push is done; when it wants more, Fossil's own sync does the whole.
 
-use super::ask::{Server, login};
-use super::wire::Log;
+use super::fossil_client::Log;
+use super::peer::{Peer, login};
 use crate::error::{Kind, Result};
 use crate::name::Hash;
 use crate::repo::Repository;
@@ -16,14 +16,10 @@ const CONTENT_MAX: u64 = 200_000;
 const ARTIFACTS_MAX: u32 = 2_000;
 
 /// Sends the unsent artifacts; nothing when it takes Fossil's own sync.
-pub(super) fn push(
-    repository: &Repository,
-    server: &Server<'_>,
-    unsent: &[(i64, Hash)],
-) -> Result<Option<Log>> {
+pub(super) fn push(repository: &Repository, peer: &Peer<'_>, unsent: &[(i64, Hash)]) -> Result<Option<Log>> {
     let Some(named) = fitting(repository, unsent)? else { return Ok(None) };
-    login(server.remote())?;
-    let mut cards = server.push_card().into_bytes();
+    login(peer.remote())?;
+    let mut cards = peer.push_card().into_bytes();
     for (_, hash) in unsent {
         let content = repository.store().content(hash)?;
         cards.extend_from_slice(format!("file {hash} {}\n", content.len()).as_bytes());
@@ -34,7 +30,7 @@ pub(super) fn push(
     }
     let mut log = Log::default();
     log.note_request(&cards);
-    match server.send(&cards) {
+    match peer.send(&cards) {
         // Whether a login may only read shows in the full sync as it always does.
         Ok(reply) if reply.error().is_some_and(|e| e.kind() == Kind::Denied) => return Ok(None),
         Ok(reply) => {
@@ -54,7 +50,7 @@ pub(super) fn push(
 fn fitting(repository: &Repository, unsent: &[(i64, Hash)]) -> Result<Option<Vec<Hash>>> {
     let store = repository.store();
     let max = ARTIFACTS_MAX as usize;
-    if unsent.is_empty() || unsent.len() > max || is_on(store.setting("dont-push")?.as_deref()) {
+    if unsent.is_empty() || unsent.len() > max || store.is_on("dont-push")? {
         return Ok(None);
     }
     let mut size = 0;
@@ -68,9 +64,4 @@ fn fitting(repository: &Repository, unsent: &[(i64, Hash)]) -> Result<Option<Vec
     }
     let named = store.unclustered(ARTIFACTS_MAX + 1)?;
     Ok((named.len() <= max).then_some(named))
-}
-
-/// Whether a setting means yes, as Fossil reads it.
-fn is_on(setting: Option<&str>) -> bool {
-    setting.is_some_and(|value| ["1", "on", "yes", "true"].contains(&value.to_ascii_lowercase().as_str()))
 }

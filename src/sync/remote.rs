@@ -3,13 +3,10 @@
 //! The URL that is kept, shown and compared never holds credentials, and a password is never shown at
 //! all. Only `http` and `https` are known: OCX starts no `ssh` and syncs with no file.
 
-mod url;
-
 use std::fmt;
 
-pub(crate) use url::Url;
-
-use super::client::Connection;
+use super::connection::Connection;
+use super::url::Url;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Password, User};
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::ask::Server;
-use super::wire::Log;
+use super::fossil_client::Log;
+use super::peer::Peer;
 use crate::error::{Error, Kind, Result};
-use crate::format::sync_cards::Unversioned;
+use crate::format::sync_message::UnversionedEntry;
 use crate::repo::Repository;
 
 /// The unversioned files that a sync moved, by name.
@@ -36,16 +36,17 @@ impl fmt::Display for UnversionedChanges {
 
 /// What became of the files that were `before`; the server is asked whether it has all that is here.
 pub(super) fn changes(
-    server: &Server<'_>,
+    peer: &Peer<'_>,
     repository: &Repository,
-    before: &[Unversioned],
+    before: &[UnversionedEntry],
     log: &Log,
 ) -> Result<UnversionedChanges> {
     let here = repository.store().unversioned()?;
     let mut changes = UnversionedChanges { sent: log.sent_unversioned.clone(), ..Default::default() };
     changes.sent.sort_unstable();
     changes.sent.dedup();
-    let old: BTreeMap<&str, &Unversioned> = before.iter().map(|file| (file.name.as_str(), file)).collect();
+    let old: BTreeMap<&str, &UnversionedEntry> =
+        before.iter().map(|file| (file.name.as_str(), file)).collect();
     for file in here.iter().filter(|file| old.get(file.name.as_str()) != Some(file)) {
         if changes.sent.contains(&file.name) {
             continue;
@@ -56,18 +57,19 @@ pub(super) fn changes(
         changes.replaced.extend(other.then(|| file.name.clone()));
     }
     if log.unversioned_differ || !changes.sent.is_empty() {
-        let lacking = lacking(&here, &server.unversioned()?);
+        let lacking = lacking(&here, &peer.unversioned()?);
         if !lacking.is_empty() {
-            return Err(not_taken(server, &lacking, log.unversioned_pull_only));
+            return Err(not_taken(peer, &lacking, log.unversioned_pull_only));
         }
     }
     Ok(changes)
 }
 
 /// The files that the server lacks or has older.
-fn lacking(here: &[Unversioned], there: &[Unversioned]) -> Vec<String> {
-    let there: BTreeMap<&str, &Unversioned> = there.iter().map(|file| (file.name.as_str(), file)).collect();
-    let is_behind = |file: &&Unversioned| match there.get(file.name.as_str()) {
+fn lacking(here: &[UnversionedEntry], there: &[UnversionedEntry]) -> Vec<String> {
+    let there: BTreeMap<&str, &UnversionedEntry> =
+        there.iter().map(|file| (file.name.as_str(), file)).collect();
+    let is_behind = |file: &&UnversionedEntry| match there.get(file.name.as_str()) {
         // That a file is gone is nothing to a server that never had it.
         None => file.hash.is_some(),
         Some(other) => other.hash != file.hash && other.mtime <= file.mtime,
@@ -75,7 +77,7 @@ fn lacking(here: &[Unversioned], there: &[Unversioned]) -> Vec<String> {
     here.iter().filter(is_behind).map(|file| file.name.clone()).collect()
 }
 
-fn not_taken(server: &Server<'_>, names: &[String], pull_only: bool) -> Error {
+fn not_taken(peer: &Peer<'_>, names: &[String], pull_only: bool) -> Error {
     let some = names.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let more = if names.len() > 5 { format!(" and {} more", names.len() - 5) } else { String::new() };
     if pull_only {
@@ -83,10 +85,10 @@ fn not_taken(server: &Server<'_>, names: &[String], pull_only: bool) -> Error {
             Kind::Denied,
             format!("the server does not let this login write unversioned files: {some}{more} stay here"),
         )
-        .with_hint("Ask for the capability to write unversioned files (`y`) on the server.");
+        .with_hint("Ask for the capability to write unversioned files (`y`) on the peer.");
     }
-    Error::new(Kind::NotPushed, format!("the server at {server} does not hold unversioned {some}{more}"))
-        .with_hint("Sync again; if that does not help, ask who runs the server.")
+    Error::new(Kind::NotPushed, format!("the server at {peer} does not hold unversioned {some}{more}"))
+        .with_hint("Sync again; if that does not help, ask who runs the peer.")
 }
 
 #[cfg(test)]
@@ -94,8 +96,8 @@ mod tests {
     use super::*;
     use crate::name::Hash;
 
-    fn file(name: &str, mtime: i64, content: Option<&[u8]>) -> Unversioned {
-        Unversioned { name: name.into(), mtime, hash: content.map(Hash::of) }
+    fn file(name: &str, mtime: i64, content: Option<&[u8]>) -> UnversionedEntry {
+        UnversionedEntry { name: name.into(), mtime, hash: content.map(Hash::of) }
     }
 
     #[test]

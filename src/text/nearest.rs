@@ -1,17 +1,17 @@
-//! What a passage that stands nowhere was probably meant to be: a diagnosis, never a match.
+//! What a passage that stands nowhere was probably meant to be. This is a diagnosis, never a match.
 
 use std::collections::HashSet;
 
 use memchr::memmem;
 use unicode_normalization::UnicodeNormalization;
 
-use super::{LineEnds, cut, line_at, lines, with_lf, without_end};
+use super::lines::{LineEnds, cut, line_at, lines, with_lf, without_end};
 use crate::name::shown;
 
 /// The largest text that is diagnosed, in bytes.
 const CONTENT_MAX: usize = 8 << 20;
 
-/// How many places, and how many lines at each, are compared to find where a passage goes wrong.
+/// How many places are compared to find where a passage goes wrong, and how many lines at each.
 const STARTS_MAX: usize = 10_000;
 const RUN_MAX: usize = 200;
 
@@ -58,7 +58,7 @@ enum Fold {
 const FOLDS: [Fold; 5] = [Fold::LineEnds, Fold::Marks, Fold::Composition, Fold::Space, Fold::Case];
 
 impl Fold {
-    /// `text` without this difference; the number of LF stays.
+    /// Returns `text` without this difference. The number of LF stays.
     fn apply(self, text: &[u8]) -> Vec<u8> {
         let as_chars = |map: &dyn Fn(&str) -> String| map(&String::from_utf8_lossy(text)).into_bytes();
         match self {
@@ -71,7 +71,7 @@ impl Fold {
     }
 }
 
-/// The place that matches when some invisible differences are folded away.
+/// Finds the place that matches once some invisible differences are folded away.
 fn folded(content: &[u8], old: &[u8]) -> Option<Nearest> {
     for fold in FOLDS {
         if let Some(line) = line_under(content, old, &[fold]) {
@@ -87,7 +87,7 @@ fn folded(content: &[u8], old: &[u8]) -> Option<Nearest> {
     (!whys.is_empty()).then(|| Nearest { line, why: whys.join("; ") })
 }
 
-/// The line on which `old` is found when both are folded.
+/// Returns the line on which `old` is found when both are folded.
 fn line_under(content: &[u8], old: &[u8], folds: &[Fold]) -> Option<usize> {
     let fold_all = |text: &[u8]| folds.iter().fold(text.to_vec(), |text, fold| fold.apply(&text));
     let (content, old) = (fold_all(content), fold_all(old));
@@ -113,7 +113,7 @@ fn difference(fold: Fold, content: &[u8], old: &[u8], line: usize) -> String {
     }
 }
 
-/// The plain character for which a typographic one is often taken.
+/// Returns the plain character for which a typographic one is often used.
 pub(super) fn plain_mark(c: char) -> char {
     match c {
         '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' | '\u{2032}' => '\'',
@@ -139,7 +139,7 @@ fn marks_differ(content: &[u8], old: &[u8], line: usize) -> String {
     }
 }
 
-/// A line with no white space at its ends and one space for each run inside.
+/// Returns a line with no white space at its ends and one space for each run inside.
 fn single_spaced(line: &[u8]) -> Vec<u8> {
     let end: &[u8] = if line.ends_with(b"\n") { b"\n" } else { b"" };
     let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
@@ -179,7 +179,7 @@ fn indent(line: &[u8]) -> &[u8] {
     &line[..line.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()]
 }
 
-/// `old` with line numbers before its lines, as some programs show files.
+/// Finds `old` with line numbers before its lines, as some programs show files.
 fn pasted_numbers(content: &[u8], old: &[u8]) -> Option<Nearest> {
     let stripped: Option<Vec<&[u8]>> = lines(old).map(without_number).collect();
     let bare = stripped.filter(|s| !s.is_empty())?.concat();
@@ -190,7 +190,7 @@ fn pasted_numbers(content: &[u8], old: &[u8]) -> Option<Nearest> {
     Some(Nearest { line, why: format!("`old` has line numbers pasted in, as `{number}` on its first line") })
 }
 
-/// What follows a line number and its separator.
+/// Returns what follows a line number and its separator.
 pub(super) fn without_number(line: &[u8]) -> Option<&[u8]> {
     let start = line.trim_ascii_start();
     let rest = &start[start.iter().take_while(|b| b.is_ascii_digit()).count()..];
@@ -204,7 +204,7 @@ pub(super) fn without_number(line: &[u8]) -> Option<&[u8]> {
         .or_else(|| rest.starts_with(b"\n").then_some(rest))
 }
 
-/// `old` with the two characters `\n` for a line end, from escaping twice.
+/// Finds `old` with the two characters `\n` for a line end, which comes from escaping twice.
 fn escaped_line_ends(content: &[u8], old: &[u8]) -> Option<Nearest> {
     memmem::find(old, b"\\n")?;
     let text = String::from_utf8_lossy(old).replace("\\r\\n", "\n").replace("\\n", "\n");
@@ -214,7 +214,7 @@ fn escaped_line_ends(content: &[u8], old: &[u8]) -> Option<Nearest> {
     Some(Nearest { line, why })
 }
 
-/// Where the most lines of a passage follow each other from its first on.
+/// Finds where the most lines of a passage follow each other, beginning with its first line.
 fn longest_run(content: &[u8], old: &[u8]) -> Option<Nearest> {
     let ours: Vec<&[u8]> = lines(old).map(without_end).collect();
     let theirs: Vec<&[u8]> = lines(content).map(without_end).collect();
@@ -236,7 +236,7 @@ fn longest_run(content: &[u8], old: &[u8]) -> Option<Nearest> {
     Some(Nearest { line: at + 1, why })
 }
 
-/// The line most like the longest line of `old`, when at least half of their letter pairs agree.
+/// Finds the line most like the longest line of `old`, if at least half of their letter pairs agree.
 fn most_alike(content: &[u8], old: &[u8]) -> Option<Nearest> {
     let (index, ours) =
         lines(old).enumerate().max_by_key(|(i, l)| (l.trim_ascii().len(), std::cmp::Reverse(*i)))?;
@@ -262,7 +262,7 @@ fn most_alike(content: &[u8], old: &[u8]) -> Option<Nearest> {
     })
 }
 
-/// A line in backticks, cut and escaped for a message.
+/// Returns a line in backticks, cut and escaped for a message.
 fn quoted(line: &[u8]) -> String {
     let text = shown(without_end(line));
     let short = cut(&text, 120);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 
+use super::lines::{LineEnds, count_lines, line_at, with_crlf};
 use super::nearest::{Nearest, nearest};
-use super::{LineEnds, count_lines, line_at, with_crlf};
 use crate::error::{Error, Kind};
 
 /// How many places an ambiguous passage is listed at.
@@ -18,9 +18,9 @@ pub struct Replaced {
     pub content: Vec<u8>,
     /// The first line that holds new bytes, from 1.
     pub first_line: usize,
-    /// How many lines hold new bytes; 0 only when the text became empty.
+    /// How many lines hold new bytes. It is 0 only if the text became empty.
     pub lines_changed: usize,
-    /// Whether LF in what was given became CR LF, as every line of the text ends.
+    /// Whether each LF in what was given became CR LF, as every line of the text ends.
     pub followed_crlf: bool,
     /// Whether a line end was added to the last line before appending.
     pub added_line_end: bool,
@@ -29,21 +29,20 @@ pub struct Replaced {
 /// Why nothing was replaced: the passage stands nowhere, or in several places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
-    /// The lines, from 1, on which a match begins; empty when there is none. At most 100.
+    /// The lines, from 1, on which a match begins, at most 100. Empty if there is no match.
     pub matches: Vec<usize>,
     /// Whether there are more matches than listed.
     pub more: bool,
-    /// The place most like the passage, where there is no match.
+    /// The place most like the passage, if there is no match.
     pub nearest: Option<Nearest>,
 }
 
-/// Replaces `old`, which must stand in `content` exactly once, by `new`; an empty `old` adds `new` at
-/// the end.
+/// Replaces `old`, which must stand in `content` exactly once, by `new`. An empty `old` adds `new` at the end.
 ///
-/// Bytes are compared exactly, and every byte outside the match stays. Overlapping matches count.
-/// Where every line of `content` ends in CR LF, a bare LF in `old` and `new` is taken as CR LF.
-/// Lines added at the end begin on a line of their own: where `new` holds a line end (and does not
-/// begin with one) and the last line has none, one is added first.
+/// Bytes are compared exactly, and every byte outside the match stays. Overlapping matches count. If every line of
+/// `content` ends in CR LF, a bare LF in `old` and `new` is taken as CR LF. Lines that are added at the end begin on a
+/// line of their own: if the last line has no line end, one is added first, provided that `new` holds a line end and
+/// does not begin with one.
 ///
 /// ```
 /// use ocx::text::replace_once;
@@ -54,7 +53,7 @@ pub struct Miss {
 /// ```
 ///
 /// # Errors
-/// A [`Miss`] where there is not exactly one match.
+/// A [`Miss`] if there is not exactly one match.
 pub fn replace_once(content: &[u8], old: &[u8], new: &[u8]) -> Result<Replaced, Miss> {
     let crlf =
         (old.is_empty() || has_bare_lf(old) || has_bare_lf(new)) && LineEnds::of(content) == LineEnds::CrLf;
@@ -75,17 +74,17 @@ pub fn replace_once(content: &[u8], old: &[u8], new: &[u8]) -> Result<Replaced, 
 }
 
 impl Miss {
-    /// Makes the refusal of an edit of the text that is shown as `path`.
+    /// Makes the error for an edit of the text that is shown as `path`.
     #[must_use]
     pub fn into_error(self, path: &str) -> Error {
         match (self.matches.len(), self.nearest) {
             (0, None) => Error::new(Kind::NotFound, format!("`old` stands nowhere in `{path}`"))
-                .with_hint("Read the lines again with read and copy old exactly from its text."),
+                .with_hint("Read the lines again and copy `old` exactly from their text."),
             (0, Some(near)) => {
                 let what =
                     format!("`old` stands nowhere in `{path}`; nearest is line {}: {}", near.line, near.why);
                 Error::new(Kind::NotFound, what).with_hint(format!(
-                    "Read `{path}` again from line {} and copy old exactly from its text.",
+                    "Read `{path}` again from line {} and copy `old` exactly from its text.",
                     near.line
                 ))
             }
@@ -98,13 +97,13 @@ impl Miss {
                     lines.join(", ")
                 );
                 Error::new(Kind::Ambiguous, what)
-                    .with_hint("Add a line before or after to old to make it unique.")
+                    .with_hint("Add a line before or after to `old` to make it unique.")
             }
         }
     }
 }
 
-/// `text` with CR LF for each bare LF; owned only when something changed.
+/// Returns `text` with CR LF for each bare LF. It is owned only if something changed.
 fn follow(text: &[u8]) -> Cow<'_, [u8]> {
     if has_bare_lf(text) { with_crlf(text).into() } else { text.into() }
 }
@@ -128,7 +127,7 @@ fn append(content: &[u8], new: &[u8], crlf: bool) -> Replaced {
     Replaced { content, first_line, lines_changed, followed_crlf: false, added_line_end }
 }
 
-/// The place of the only match, else the lines of those there are and whether there are more.
+/// Returns the place of the only match. Otherwise returns the lines of the matches and whether there are more.
 fn the_one_match(content: &[u8], old: &[u8]) -> Result<usize, (Vec<usize>, bool)> {
     let finder = Finder::new(old);
     let next = |from: usize| finder.find(content.get(from..)?).map(|at| from + at);
@@ -148,8 +147,8 @@ fn the_one_match(content: &[u8], old: &[u8]) -> Result<usize, (Vec<usize>, bool)
     }
 }
 
-/// The first line, and the number of lines, that hold the `len` bytes at `at`; where these are none,
-/// the line on which they would stand.
+/// Returns the first line that holds one of the `len` bytes at `at`, and how many lines do. If there are no bytes, the
+/// first is the line on which they would stand.
 fn lines_touched(content: &[u8], at: usize, len: usize) -> (usize, usize) {
     let total = count_lines(content);
     let first = line_at(content, at).min(total.max(1));

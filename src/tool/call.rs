@@ -227,7 +227,7 @@ impl<'a> Call<'a> {
         if let Some(server) = self.server.get() {
             return Ok(server.as_ref());
         }
-        let server = self.store().remote()?.map(|url| Remote::parse(&url)).transpose()?;
+        let server = self.repository().remote_without_password()?;
         Ok(self.server.get_or_init(|| server).as_ref())
     }
 

@@ -7,7 +7,7 @@ use super::declare::Field;
 use super::input::Input;
 use super::page::{LINES_MAX, Page};
 use crate::error::{Error, Kind, Result};
-use crate::text::{Replaced, as_text, meant, replace_once};
+use crate::text::{Replaced, as_text, repair, replace_once};
 
 /// The most bytes of `old`, and of `new`.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -38,7 +38,7 @@ pub(super) fn replaced(
     }
     replace_once(content, old.as_bytes(), new.as_bytes()).map_err(|miss| {
         let meant =
-            as_text(content).filter(|_| miss.matches.is_empty()).and_then(|text| meant(text, old, new));
+            as_text(content).filter(|_| miss.matches.is_empty()).and_then(|text| repair(text, old, new));
         if let Some(meant) = meant {
             let mut arguments = input.with("old", meant.old);
             arguments["new"] = meant.new.into();

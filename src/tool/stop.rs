@@ -10,7 +10,7 @@ use super::interface::Tool;
 use super::plan::Plan;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-use crate::record::Record;
+use crate::record::AgentRecord;
 use crate::record::{Forum, Post};
 
 /// The tool.
@@ -38,7 +38,7 @@ impl Tool for Stop {
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let post = post(call, input.required("record")?)?;
-        let record = Record::in_post(&post.text).map_err(|e| {
+        let record = AgentRecord::in_post(&post.text).map_err(|e| {
             let what = format!("post {} is no record: {e}", post.first.short());
             Error::new(Kind::Invalid, what).with_hint(
                 "Give the hash that ocx_create gave: that of the first post of the agent's thread.",

@@ -1,20 +1,22 @@
 //! Searching the tree for exact bytes.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter, memrchr};
+use parking_lot::Mutex;
 
-use super::{Entry, FileKind, Tracked, Tree};
+use super::entry::{Entry, FileKind};
+use super::ignore::Ignore;
+use super::root::Tree;
+use super::walk::Tracked;
 use crate::error::{Error, Kind, Result};
 use crate::name::TreePath;
 use crate::text::{as_text, without_end};
-use crate::tree::ignore::Ignore;
 
 /// The largest file that is searched, in bytes.
-pub const FILE_MAX: u64 = 64 << 20;
+pub const SEARCHED_MAX: u64 = 64 << 20;
 
 /// The most bytes of a line that a hit repeats.
 pub const LINE_MAX: usize = 500;
@@ -25,7 +27,7 @@ const LEAD: usize = 100;
 /// A search stops when it has counted this many lines beyond those wanted.
 const COUNT_MAX: usize = 100_000;
 
-/// Threads that search; on one core they share it.
+/// The threads that search. On one core they share it.
 const THREADS: usize = 2;
 
 /// Where to search, and how much to give.
@@ -56,7 +58,7 @@ pub struct Found {
     pub skipped: Vec<Skipped>,
 }
 
-/// A line that holds the text; where the text spans lines, the one on which it begins.
+/// A line that holds the text. If the text spans lines, the line on which it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     /// The file.
@@ -65,9 +67,9 @@ pub struct Hit {
     pub line: usize,
     /// Where in the line the text begins, in bytes from 1.
     pub column: usize,
-    /// The line without its line end; of a longer one, up to 500 bytes around the match.
+    /// The line without its line end. If it is longer than 500 bytes, up to 500 of them around the match.
     pub text: String,
-    /// The length of the whole line in bytes; where `text` is shorter, it was cut.
+    /// The length of the whole line in bytes. If `text` is shorter, it was cut.
     pub length: usize,
 }
 
@@ -86,7 +88,7 @@ impl Tree {
     /// Finds the lines that hold `text`, byte for byte, in files that are text.
     ///
     /// # Errors
-    /// `Invalid` for an empty text; as [`walk`](Self::walk); as [`stat`](Self::stat) for `under`.
+    /// `Invalid` for an empty text; those of [`walk`](Self::walk); those of [`stat`](Self::stat) for `under`.
     pub fn find(&self, text: &[u8], search: &Search<'_>) -> Result<Found> {
         if text.is_empty() {
             return Err(Error::new(Kind::Invalid, "the text to find is empty")
@@ -116,14 +118,14 @@ struct Job<'a> {
     limit: usize,
 }
 
-/// What one file gave.
+/// The result for one file.
 enum Outcome {
     Hits(Vec<Hit>, usize),
     Skipped(Skipped),
 }
 
 impl Job<'_> {
-    /// Searches every entry, in order of their paths as far as the answer shows.
+    /// Searches every entry. The answer is in the order of their paths.
     fn run(&self) -> Found {
         let (next, counted) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let outcomes = Mutex::new(Vec::new());
@@ -142,9 +144,7 @@ impl Job<'_> {
                     mine.push((at, outcome));
                 }
             }
-            if let Ok(mut all) = outcomes.lock() {
-                all.append(&mut mine);
-            }
+            outcomes.lock().append(&mut mine);
         };
         std::thread::scope(|scope| {
             for _ in 1..THREADS.min(self.entries.len()) {
@@ -153,7 +153,7 @@ impl Job<'_> {
             worker();
         });
         let all_taken = next.into_inner() >= self.entries.len();
-        self.collect(outcomes.into_inner().unwrap_or_default(), !all_taken)
+        self.collect(outcomes.into_inner(), !all_taken)
     }
 
     fn collect(&self, mut outcomes: Vec<(usize, Outcome)>, more: bool) -> Found {
@@ -174,22 +174,22 @@ impl Job<'_> {
         found
     }
 
-    /// Searches one file; a symbolic link and a file that went meanwhile give nothing.
+    /// Searches one file. Returns nothing for a symbolic link and for a file that has gone.
     fn search(&self, entry: &Entry, content: &mut Vec<u8>) -> Option<Outcome> {
         let skipped = |size, why| Some(Outcome::Skipped(Skipped { path: entry.path.clone(), size, why }));
         if entry.kind == FileKind::Symlink {
             return None;
         }
-        if entry.stamp.size > FILE_MAX {
+        if entry.stamp.size > SEARCHED_MAX {
             return skipped(entry.stamp.size, "over 64 MiB");
         }
-        match self.tree.read_into(entry.path.as_str(), FILE_MAX, content) {
+        match self.tree.read_into(entry.path.as_str(), SEARCHED_MAX, content) {
             Ok(()) => {}
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP) => return None,
             Err(_) => return skipped(entry.stamp.size, "cannot be read"),
         }
         let size = content.len() as u64;
-        if size > FILE_MAX {
+        if size > SEARCHED_MAX {
             return skipped(size, "over 64 MiB");
         }
         let Some(text) = as_text(content) else { return skipped(size, "binary") };
@@ -221,7 +221,7 @@ impl Job<'_> {
     }
 }
 
-/// The hit on a line, of which a long one is shown around the match.
+/// Makes the hit on a line. Of a long line, it shows the part around the match.
 fn hit(path: &TreePath, text: &str, line: usize, span: Range<usize>, at: usize) -> Hit {
     let length = without_end(&text.as_bytes()[span.clone()]).len();
     let whole = &text[span.start..span.start + length];

@@ -2,9 +2,9 @@
 
 /// A list of glob patterns with Fossil's meaning.
 ///
-/// Patterns are separated by commas or white space and may stand in quotes. `*` matches any
-/// characters, also `/`; `?` matches one; `[a-z]` and `[^a-z]` match one of a set. A pattern matches a
-/// whole path from the root of the checkout, or a folder and so all in it.
+/// Patterns are separated by commas or white space and may stand in quotes. `*` matches any characters, also `/`; `?`
+/// matches one; `[a-z]` and `[^a-z]` match one of a set. A pattern matches a whole path from the root of the checkout.
+/// If it matches a folder, it matches everything in it.
 ///
 /// ```
 /// use ocx::tree::ignore::Ignore;
@@ -44,15 +44,15 @@ impl Ignore {
         self.0.iter().any(|pattern| glob(pattern, &path))
     }
 
-    /// Whether some pattern matches this folder, written with or without a slash at the end, so that
-    /// all in it is ignored.
+    /// Whether some pattern matches this folder, written with or without a slash at the end. Then everything in it is
+    /// ignored.
     #[must_use]
     pub fn matches_folder(&self, path: &str) -> bool {
         self.matches(path) || self.matches(&format!("{path}/"))
     }
 }
 
-/// What stands before and after the first character that `ends` accepts.
+/// Returns what stands before and after the first character that `ends` accepts.
 fn split_at_any(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {
     match text.char_indices().find(|&(_, c)| ends(c)) {
         Some((at, c)) => (&text[..at], &text[at + c.len_utf8()..]),
@@ -60,7 +60,7 @@ fn split_at_any(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {
     }
 }
 
-/// Whether `pattern` matches the whole of `text`, in time of at most one length times the other.
+/// Whether `pattern` matches the whole of `text`. Takes at most the time of one length times the other.
 fn glob(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
     // Where to go on after the last `*`, letting it swallow one character more.
@@ -90,7 +90,7 @@ fn glob(pattern: &[char], text: &[char]) -> bool {
     }
 }
 
-/// The place after the part of `pattern` at `p`, if that part matches `c`.
+/// Returns the place after the part of `pattern` at `p`, if that part matches `c`.
 fn one(pattern: &[char], p: usize, c: char) -> Option<usize> {
     match pattern[p] {
         '?' => Some(p + 1),
@@ -99,7 +99,7 @@ fn one(pattern: &[char], p: usize, c: char) -> Option<usize> {
     }
 }
 
-/// The place after the set that begins at `p`, if it is closed and holds `c`.
+/// Returns the place after the set that begins at `p`, if the set is closed and holds `c`.
 fn in_set(pattern: &[char], mut p: usize, c: char) -> Option<usize> {
     let inverted = pattern.get(p) == Some(&'^');
     p += usize::from(inverted);

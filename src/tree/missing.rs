@@ -1,4 +1,4 @@
-//! Why a path could not be used, in words: what stands in its way, or what looks like it.
+//! Says why a path could not be used: what stands in its way, or what looks like it.
 
 use std::os::fd::BorrowedFd;
 
@@ -6,12 +6,12 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use unicode_normalization::UnicodeNormalization;
 
-use super::Tree;
+use super::root::Tree;
 use crate::error::{Error, Kind};
 use crate::name::{TreePath, shown};
 
 impl Tree {
-    /// Makes the error for `path`, after the system's refusal to `act` on it.
+    /// Makes the error for `path`, after the system refused to `act` on it.
     pub(super) fn explain(&self, act: &str, path: &TreePath, e: Errno) -> Error {
         if matches!(e, Errno::LOOP | Errno::NOTDIR | Errno::NOENT | Errno::ISDIR)
             && let Some(found) = self.obstacle(path)
@@ -22,16 +22,16 @@ impl Tree {
             Errno::NOENT => {
                 let e = Error::new(Kind::NotFound, format!("no file `{}`", path.shown()));
                 match self.lookalike(path) {
-                    Some(found) => Error::new(Kind::NotFound, format!("{e}; {}", found.told()))
+                    Some(found) => Error::new(Kind::NotFound, format!("{e}; {}", found.described()))
                         .with_hint(format!("Use the name as it is on disk, `{}`.", found.name)),
-                    None => e.with_hint("Look for the right path with find or context."),
+                    None => e.with_hint("Look for the right path: search the files, or list them."),
                 }
             }
             e => Error::io(format!("cannot {act} `{}`", path.shown()), e.into()),
         }
     }
 
-    /// The first part of `path` that is a link, or before the last is no folder.
+    /// Finds the first part of `path` that is a link, or that is no folder and not the last part.
     fn obstacle(&self, path: &TreePath) -> Option<Error> {
         let text = path.as_str();
         for (at, _) in text.match_indices('/').chain([(text.len(), "")]) {
@@ -54,7 +54,7 @@ impl Tree {
         None
     }
 
-    /// The refusal of `path`, which is a symbolic link.
+    /// The error for `path` as a symbolic link.
     pub(super) fn is_link(&self, path: &TreePath) -> Error {
         self.led_by_link(path, path.as_str())
     }
@@ -69,13 +69,13 @@ impl Tree {
         Error::new(Kind::Denied, what).with_hint("Name the file itself; symbolic links are not followed.")
     }
 
-    /// The refusal of a file that is the repository's or the checkout's own.
+    /// The error for a file that belongs to the repository or to the checkout itself.
     pub(super) fn belongs_to_repository(path: &TreePath) -> Error {
         Error::new(Kind::Denied, format!("`{}` belongs to the repository, not to its files", path.shown()))
             .with_hint("Choose another file.")
     }
 
-    /// A name on disk that looks like `path`, at the first part that does not exist.
+    /// Finds a name on disk that looks like `path`, at the first part that does not exist.
     pub(super) fn lookalike(&self, path: &TreePath) -> Option<Lookalike> {
         let mut folder = "";
         loop {
@@ -94,16 +94,16 @@ impl Tree {
     }
 }
 
-/// A name that people read as the same as another.
+/// A name that people read as the same as another one.
 pub(super) struct Lookalike {
     /// The name on disk.
     pub(super) name: String,
-    /// Whether only the encoding of its letters differs, rather than their case.
+    /// Whether only the encoding of its letters differs, not their case.
     pub(super) is_twin: bool,
 }
 
 impl Lookalike {
-    pub(super) fn told(&self) -> String {
+    pub(super) fn described(&self) -> String {
         let name = self.name.escape_default();
         let how = if self.is_twin {
             "an equal-looking name exists, its letters encoded otherwise"
@@ -114,7 +114,7 @@ impl Lookalike {
     }
 }
 
-/// A name in `folder` that equals `wanted` once letters are composed alike, else in another case.
+/// Finds a name in `folder` that equals `wanted` once letters are composed alike, or else in another case.
 fn twin_in(folder: BorrowedFd<'_>, wanted: &str) -> Option<Lookalike> {
     let composed: String = wanted.nfc().collect();
     let lowercase = composed.to_lowercase();

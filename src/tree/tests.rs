@@ -1,13 +1,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
+use rustix::fs::{FileType, Mode};
+use rustix::io::Errno;
 use tempfile::TempDir;
 
 use super::*;
-use crate::name::TEMP_PREFIX;
+use crate::error::Kind;
+use crate::name::{Hash, TEMP_PREFIX, TreePath};
 use crate::text::replace_once;
 use crate::tree::ignore::Ignore;
 
@@ -267,14 +271,14 @@ fn t20_the_text_to_find_is_literal() {
 fn find_names_what_it_skips_and_counts_what_it_cuts() {
     let (folder, tree) =
         tree(&[("a", b"x\nx\nx\n"), ("b", b"y x\n"), ("bin", b"x\0"), ("latin", b"x caf\xe9\n")]);
-    fs::File::create(folder.path().join("huge")).unwrap().set_len(FILE_MAX + 1).unwrap();
+    fs::File::create(folder.path().join("huge")).unwrap().set_len(SEARCHED_MAX + 1).unwrap();
     let found =
         tree.find(b"x", &Search { under: None, ignore: &Ignore::default(), tracked: &(), limit: 2 }).unwrap();
     assert_eq!((found.hits.len(), found.total, found.files, found.more), (2, 4, 2, false));
     let skipped: Vec<_> = found.skipped.iter().map(|s| (s.path.as_str(), s.size, s.why)).collect();
     assert_eq!(
         skipped,
-        [("bin", 2, "binary"), ("huge", FILE_MAX + 1, "over 64 MiB"), ("latin", 7, "binary")]
+        [("bin", 2, "binary"), ("huge", SEARCHED_MAX + 1, "over 64 MiB"), ("latin", 7, "binary")]
     );
 }
 
@@ -282,7 +286,7 @@ fn find_names_what_it_skips_and_counts_what_it_cuts() {
 fn c19_a_huge_file_is_refused_by_size_without_being_read() {
     let (folder, tree) = tree(&[]);
     fs::File::create(folder.path().join("huge")).unwrap().set_len(2_200_000_000).unwrap();
-    let e = tree.read(&path("huge"), FILE_MAX).unwrap_err();
+    let e = tree.read(&path("huge"), SEARCHED_MAX).unwrap_err();
     assert_eq!(e.kind(), Kind::TooLarge);
     assert!(e.to_string().contains("2200000000"), "{e}");
 }

@@ -1,20 +1,19 @@
-//! Listing the tree: every file is an entry, ignored, or refused by name.
+//! Listing the tree. Every file is an entry, or ignored, or refused by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
 use std::ops::Bound;
 use std::os::fd::OwnedFd;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
-use super::beneath::FOLDER;
-use super::stamp::kind;
-use super::{Entry, FileKind, Stamp, Tree};
+use super::entry::{Entry, FileKind, Stamp, kind, special};
+use super::ignore::Ignore;
+use super::root::{FOLDER, Tree};
 use crate::error::{Error, Result};
 use crate::name::{TEMP_PREFIX, TreePath, shown};
-use crate::tree::ignore::Ignore;
 
 /// The smallest file that Fossil takes for a checkout database, in bytes.
 const CHECKOUT_MIN: i64 = 1024;
@@ -33,17 +32,17 @@ const DATABASES: [&str; 3] = [".fslckout", "_FOSSIL_", ".fos"];
 pub struct Walk {
     /// The files and links that a check-in would hold, sorted by the bytes of their paths.
     pub entries: Vec<Entry>,
-    /// What an ignore pattern left out, as shown names; a folder that was not entered ends in `/`.
+    /// What an ignore pattern left out, as shown names. A folder that was not entered ends in `/`.
     pub ignored: Vec<String>,
-    /// What a check-in cannot hold: shown name and reason.
+    /// What a check-in cannot hold: the shown name and the reason.
     pub refused: Vec<(String, String)>,
-    /// The numbers of the known files, which are not among the entries; in no order, and one may occur twice.
+    /// The numbers of the known files, which are not among the entries. They are in no order, and one may occur twice.
     pub known: Vec<usize>,
 }
 
-/// Which files are known as they lie on disk, so that a walk need not describe them.
+/// Which files are known as they lie on disk. A walk need not describe those.
 pub trait Known: Sync {
-    /// The number of the file at `path`, when it is known to be of this kind and with this stamp.
+    /// The number of the file at `path`, if it is known to be of this kind and with this stamp.
     fn number(&self, path: &str, kind: FileKind, stamp: &Stamp) -> Option<usize>;
 }
 
@@ -54,7 +53,7 @@ impl Known for () {
     }
 }
 
-/// Which paths the parent check-in holds; these are never ignored.
+/// Which paths the parent check-in holds. These are never ignored.
 pub trait Tracked: Sync {
     /// Whether `path` is tracked.
     fn holds(&self, path: &str) -> bool;
@@ -102,9 +101,9 @@ impl Tracked for () {
 }
 
 impl Tree {
-    /// Lists the tree. Links are entries and are not followed; empty folders are nothing; Fossil's own
-    /// files and half-written ones are left out. Other checkouts, special files and names that
-    /// Fossil cannot store are refused by name.
+    /// Lists the tree. Links are entries and are not followed. Empty folders count as nothing. Fossil's own files and
+    /// half-written ones are left out. Other checkouts, special files and names that Fossil cannot store are refused
+    /// by name.
     ///
     /// # Errors
     /// `Denied` or `Io`, naming a folder that cannot be listed.
@@ -112,10 +111,10 @@ impl Tree {
         self.walk_in("", ignore, tracked)
     }
 
-    /// As [`walk`](Self::walk), with the files that `known` knows by their numbers alone.
+    /// As [`walk`](Self::walk), but a file that `known` knows is listed only by its number.
     ///
     /// # Errors
-    /// As [`walk`](Self::walk).
+    /// Those of [`walk`](Self::walk).
     pub fn walk_past(&self, known: &dyn Known, ignore: &Ignore, tracked: &dyn Tracked) -> Result<Walk> {
         Job::new(self, ignore, tracked, known).run("")
     }
@@ -134,7 +133,7 @@ impl Tree {
         }))
     }
 
-    /// Opens a folder, whose name may not be UTF-8, to list it.
+    /// Opens a folder to list it. Its name need not be UTF-8.
     fn open_listing(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
         let flags = FOLDER | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         match str::from_utf8(path) {
@@ -151,7 +150,7 @@ impl Tree {
     }
 }
 
-/// A walk: what it goes by, and the folders that its threads have yet to list.
+/// A walk: its rules, and the folders that its threads have yet to list.
 struct Job<'a> {
     tree: &'a Tree,
     ignore: &'a Ignore,
@@ -161,13 +160,13 @@ struct Job<'a> {
     changed: Condvar,
 }
 
-/// A folder, and whether a pattern ignores all in it.
+/// A folder, and whether a pattern ignores everything in it.
 type Folder = (Vec<u8>, bool);
 
 #[derive(Default)]
 struct Queue {
     waiting: Vec<Folder>,
-    /// How many are being listed, whose subfolders will come.
+    /// How many folders are being listed now. More may come from them.
     busy: usize,
     failed: Option<Error>,
 }
@@ -201,7 +200,7 @@ impl<'a> Job<'a> {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 
     /// Lists folders until none is left or `enough` are waiting.
@@ -235,7 +234,7 @@ impl<'a> Job<'a> {
             if queue.busy == 0 {
                 return None;
             }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut queue);
         }
     }
 }
@@ -263,7 +262,7 @@ impl Walker<'_> {
     /// Lists one folder.
     fn folder(&mut self, path: &[u8], ignored: bool) -> Result<(), Errno> {
         let folder = match self.job.tree.open_listing(path) {
-            // It went, or became something else, since its own folder was listed.
+            // It has gone, or become something else, since its own folder was listed.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !path.is_empty() => return Ok(()),
             opened => opened?,
         };
@@ -334,7 +333,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Puts a folder on the list of those to enter, unless all in it is ignored.
+    /// Puts a folder on the list of those to enter, unless everything in it is ignored.
     fn subfolder(&mut self, path: &[u8], text: &str, ignored: bool) {
         let newly = !ignored && self.job.ignore.matches_folder(text);
         if newly {
@@ -365,22 +364,12 @@ fn is_checkout_database(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_size >= CHECKOUT_MIN
 }
 
-/// The path of something on disk, or the rule it breaks; a tracked one may break those for new names.
+/// Returns the path of something on disk, or the rule that it breaks. A tracked path may break the rules for new
+/// names.
 fn checked(path: &[u8], is_tracked: bool) -> Result<TreePath, String> {
     let text = str::from_utf8(path).map_err(|_| "has a name that is not UTF-8".to_owned())?;
     if is_tracked && let Ok(path) = TreePath::parse_stored(text) {
         return Ok(path);
     }
     TreePath::check(text)
-}
-
-/// What a thing is that no check-in holds.
-pub(super) fn special(kind: FileType) -> &'static str {
-    match kind {
-        FileType::Directory => "a folder",
-        FileType::Fifo => "a named pipe",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        _ => "of an unknown kind",
-    }
 }

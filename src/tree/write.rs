@@ -1,4 +1,4 @@
-//! Writing one file: the old bytes or the new ones are there at every moment, also after a crash.
+//! Writing one file. The old bytes or the new ones are there at every moment, also after a crash.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,11 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Access, AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
+use rustix::fs::{Access, AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
-use super::beneath::FOLDER;
-use super::{Entry, FileKind, Tree, check_hash, id, not_a_file};
+use super::aside::{name_new_at, sync_folder};
+use super::entry::{Entry, FileKind, id, not_a_file};
+use super::root::{FOLDER, Tree};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TEMP_PREFIX, TreePath};
 
@@ -18,13 +19,12 @@ use crate::name::{Hash, TEMP_PREFIX, TreePath};
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 impl Tree {
-    /// Replaces the content of a regular file; its mode stays. With `if_hash`, only while the file has
-    /// that content.
+    /// Replaces the content of a regular file. Its mode stays. With `if_hash`, only while the file has that content.
     ///
     /// # Errors
-    /// As [`read`](Self::read); `Changed` where the content is not `if_hash`; `Denied` for a symbolic
-    /// link, a file with further hard links, a read-only file and one of another checkout; `Busy`
-    /// while another process writes in the folder; `DiskFull`. After an error the old content is there.
+    /// Those of [`read`](Self::read); `Changed` if the content is not `if_hash`; `Denied` for a symbolic link, a file
+    /// with further hard links, a read-only file and a file of another checkout; `Busy` while another process writes
+    /// in the folder; `DiskFull`. After an error the old content is there.
     pub fn replace(&self, path: &TreePath, content: &[u8], if_hash: Option<&Hash>) -> Result<Entry> {
         self.refuse_other_checkouts(path)?;
         if self.stat(path)?.kind == FileKind::Symlink {
@@ -54,11 +54,11 @@ impl Tree {
         self.stat(path)
     }
 
-    /// Makes a file with this content, and the folders to it.
+    /// Makes a file with this content, and the folders that lead to it.
     ///
     /// # Errors
-    /// `Exists` where the name, or one that looks equal, is there; `Denied` under a symbolic link or in
-    /// another checkout; `Busy`; `DiskFull`. After an error there is no such file.
+    /// `Exists` if the name, or one that looks equal, is there; `Denied` under a symbolic link or in another checkout;
+    /// `Busy`; `DiskFull`. After an error there is no such file.
     pub fn create(&self, path: &TreePath, content: &[u8]) -> Result<Entry> {
         self.refuse_other_checkouts(path)?;
         let io = |e| self.explain("write", path, e);
@@ -76,7 +76,7 @@ impl Tree {
         if let Some(found) = self.lookalike(path).filter(|found| found.is_twin) {
             return Err(Error::new(
                 Kind::Exists,
-                format!("cannot make `{}`: {}", path.shown(), found.told()),
+                format!("cannot make `{}`: {}", path.shown(), found.described()),
             )
             .with_hint(format!("Use the name as it is on disk, `{}`.", found.name)));
         }
@@ -123,7 +123,7 @@ impl Tree {
         }
     }
 
-    /// Opens the folder of `path` with a descriptor of its own, on which a lock can be held.
+    /// Opens the folder of `path` with a descriptor of its own, so that it can hold a lock.
     fn open_writing_folder<'p>(&self, path: &'p str) -> Result<(OwnedFd, &'p str), Errno> {
         let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
         let fd = match folder {
@@ -146,7 +146,7 @@ impl Tree {
     }
 }
 
-/// A written file that has no name of its own yet; dropped, it is removed.
+/// A written file that has no name of its own yet. Dropping it removes it.
 struct Temp<'f> {
     folder: BorrowedFd<'f>,
     name: Option<String>,
@@ -173,7 +173,7 @@ impl<'f> Temp<'f> {
         let errno = |e: std::io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
         file.write_all(content).map_err(errno)?;
         if let Some(like) = like {
-            // Only root may give a file away; for others the new file is their own.
+            // Only root may give a file away. For others the new file is their own.
             let owner = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
             let _ = rustix::fs::fchown(&file, Some(owner.0), Some(owner.1));
             rustix::fs::fchmod(&file, Mode::from_raw_mode(like.st_mode & 0o7777))?;
@@ -182,7 +182,7 @@ impl<'f> Temp<'f> {
         Ok(temp)
     }
 
-    /// Gives the file its name, in place of the one that has it.
+    /// Gives the file its name. It replaces the file that has the name.
     fn put(mut self, name: &str) -> Result<(), Errno> {
         if let Some(temp) = &self.name {
             rustix::fs::renameat(self.folder, &**temp, self.folder, name)?;
@@ -191,18 +191,12 @@ impl<'f> Temp<'f> {
         sync_folder(self.folder)
     }
 
-    /// Gives the file its name, unless that is taken.
+    /// Gives the file its name, unless something has it.
     fn put_new(mut self, name: &str) -> Result<(), Errno> {
         let Some(temp) = &self.name else { return Ok(()) };
-        match rustix::fs::renameat_with(self.folder, &**temp, self.folder, name, RenameFlags::NOREPLACE) {
-            Ok(()) => self.name = None,
-            // Not every file system can; then a second name does the same, and dropping removes the first.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                rustix::fs::linkat(self.folder, &**temp, self.folder, name, AtFlags::empty())?;
-            }
-            Err(e) => return Err(e),
-        }
-        sync_folder(self.folder)
+        name_new_at(self.folder, temp, name)?;
+        self.name = None;
+        Ok(())
     }
 }
 
@@ -214,7 +208,7 @@ impl Drop for Temp<'_> {
     }
 }
 
-/// Removes what writers that died left in a folder; the lock on it says that none is at work.
+/// Removes what writers that died have left in a folder. The lock on the folder says that none is at work.
 fn remove_leftovers(folder: BorrowedFd<'_>) {
     let Ok(list) = Dir::read_from(folder) else { return };
     for item in list.flatten() {
@@ -225,8 +219,8 @@ fn remove_leftovers(folder: BorrowedFd<'_>) {
     }
 }
 
-/// Takes the folder's lock, which all OCX writers share, until `folder` is closed; false where the file
-/// system has no locks.
+/// Takes the folder's lock, which all OCX writers share, until `folder` is closed. Returns false if the file system
+/// has no locks.
 fn lock(folder: &OwnedFd, path: &TreePath) -> Result<bool> {
     let start = Instant::now();
     loop {
@@ -247,12 +241,17 @@ fn lock(folder: &OwnedFd, path: &TreePath) -> Result<bool> {
     }
 }
 
-/// Puts a folder's names on the disk, where the file system can.
-fn sync_folder(folder: BorrowedFd<'_>) -> Result<(), Errno> {
-    match rustix::fs::fsync(folder) {
-        Err(Errno::INVAL | Errno::NOTSUP | Errno::BADF) => Ok(()),
-        done => done,
+/// Refuses an edit that was made for other content than is there.
+fn check_hash(path: &TreePath, content: &[u8], expected: &Hash) -> Result<()> {
+    if expected.names(content) {
+        return Ok(());
     }
+    let found = Hash::of(content);
+    Err(Error::new(
+        Kind::Changed,
+        format!("`{}` changed: it is now {}, not {}", path.shown(), found.short(), expected.short()),
+    )
+    .with_hint("Read the file again and repeat the edit on what is there now."))
 }
 
 fn exists(path: &TreePath) -> Error {

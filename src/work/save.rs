@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::cancel::Cancel;
-
 use super::branch::{check_parent, julian_now, working_branch};
 use super::journal::{Begun, Journal};
 use super::lock::Lock;
 use super::{Comment, Run};
+use crate::cancel::Cancel;
 use crate::checkout::{CheckIn, Status};
+use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, TreePath, User};
 use crate::repo::store::CheckInInfo;
@@ -161,7 +161,7 @@ impl Run {
             user: ready.user.clone(),
             time: None,
         };
-        let made = self.checkout().check_in(&check_in, &ready.status);
+        let made = engine::with_cancel(cancel, || self.checkout().check_in(&check_in, &ready.status));
         let hash = made.as_ref().ok().map(|m| m.hash);
         if let Some(hash) = &hash {
             self.state(|db| Journal::new(db).end(Some((hash, ready.branch.as_str()))))?;

@@ -1,8 +1,8 @@
-//! The files on a new manifest: all of them, or what differs from a baseline's.
+//! The files on a new manifest: all of them, or what differs from a baseline.
 //!
-//! A manifest with a baseline (a delta manifest, with a B card) names only what differs, so that a check-in in a
-//! large tree costs what it changes. Fossil writes them once a repository has seen one; OCX begins with
-//! them by itself where a tree is large.
+//! A manifest with a baseline (a delta manifest, with a B card) names only what differs. So a check-in in a large tree
+//! costs as much as it changes. Fossil writes such manifests once a repository has seen one. OCX begins with them by
+//! itself in a large tree.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use crate::format::artifact::{FileCard, Manifest};
 use crate::name::{Hash, TreePath};
 use crate::repo::store::{FileEntry, Files, Store};
 
-/// From this many files on, a tree gets delta manifests though the repository has seen none: its manifest has
-/// some 50 kB, which each check-in would store, and everyone who reads one parse.
+/// From this many files on, a tree gets delta manifests even if the repository has seen none. Its whole manifest has
+/// some 50 kB, which each check-in would store and each reader parse.
 const LARGE_TREE: usize = 500;
 
 /// The F cards of a new manifest, and the baseline that they amend.
@@ -23,7 +23,7 @@ pub(super) struct FileCards {
 }
 
 impl FileCards {
-    /// The cards for the files of `status`, which follows the check-in `parent`.
+    /// Returns the cards for the files of `status`, which follows the check-in `parent`.
     pub fn of(store: &Store, parent: &Hash, status: &Status) -> Result<Self> {
         if may_amend(store, status.files.len())?
             && let Some(amending) = Self::amending(store, parent, status)?
@@ -35,8 +35,8 @@ impl FileCards {
         Ok(Self { baseline: None, cards: cards.collect() })
     }
 
-    /// What differs from the parent's baseline, or from the parent where that is one itself; nothing where the baseline
-    /// is not for everyone.
+    /// Returns what differs from the parent's baseline, or from the parent if that is a baseline itself. Returns
+    /// nothing if the baseline is private.
     fn amending(store: &Store, parent: &Hash, status: &Status) -> Result<Option<Self>> {
         let before = store.manifest(parent)?;
         let baseline = before.baseline.unwrap_or(*parent);
@@ -51,7 +51,7 @@ impl FileCards {
     }
 }
 
-/// Whether a check-in may amend a baseline here, by Fossil's settings.
+/// Whether Fossil's settings allow a check-in with a baseline here.
 fn may_amend(store: &Store, files: usize) -> Result<bool> {
     if store.is_on("forbid-delta-manifests")? {
         return Ok(false);
@@ -59,14 +59,14 @@ fn may_amend(store: &Store, files: usize) -> Result<bool> {
     Ok(files >= LARGE_TREE || store.is_on("seen-delta-manifest")?)
 }
 
-/// Fossil's rule, by which the cards stored in the long run are fewest: those of a tree with `whole` files against `amending`
-/// cards and three more with each check-in that follows.
+/// Fossil's rule for storing the fewest cards in the long run. It compares a tree of `whole` files with `amending`
+/// cards and three more for each check-in that follows.
 fn is_worth_it(amending: usize, whole: usize) -> bool {
     amending * amending + 9 < whole * 3
 }
 
-/// The paths at which the new files can differ from the baseline's: where the parent does, and where they
-/// differ from the parent.
+/// The paths at which the new files can differ from the baseline's: where the parent differs from the baseline, and
+/// where the new files differ from the parent.
 fn touched(before: &Manifest, status: &Status) -> Result<BTreeSet<TreePath>> {
     let mut touched: BTreeSet<TreePath> = status.changes.iter().map(|c| c.path.clone()).collect();
     touched.extend(status.renamed.iter().flat_map(|(new, old)| [new.clone(), old.clone()]));
@@ -78,8 +78,8 @@ fn touched(before: &Manifest, status: &Status) -> Result<BTreeSet<TreePath>> {
     Ok(touched)
 }
 
-/// Whether the manifest must say something of `path`. Fossil itself looks at the content alone and forgets a mode that
-/// differs from the baseline's.
+/// Whether the manifest must name `path`. Fossil itself looks only at the content and forgets a mode that differs from
+/// the baseline's.
 fn differs(path: &TreePath, baseline: &Files, status: &Status) -> bool {
     status.files.get(path) != baseline.get(path) || status.renamed.contains_key(path)
 }

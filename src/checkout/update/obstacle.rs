@@ -1,16 +1,16 @@
-//! What on the disk would lead Fossil's code astray: it writes and removes by path, also through a link.
+//! What on the disk would lead Fossil's code astray: it writes and removes by path, even through a link.
 
 use std::collections::BTreeSet;
 use std::fs::FileType;
 use std::os::unix::fs::FileTypeExt;
 
-use crate::checkout::Checkout;
+use crate::checkout::open::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
 use crate::repo::store::{FileEntry, Files};
 use crate::tree::FileKind;
 
-/// Refuses to bring in `versions` where a file that differs in them lies behind a link or another obstacle.
+/// Refuses to bring in `versions` if a file that differs in them lies behind a link or another obstacle.
 pub(super) fn refuse_obstacles(checkout: &Checkout, here: &Files, versions: &[Hash]) -> Result<()> {
     let mut seen = BTreeSet::new();
     for version in versions {
@@ -36,7 +36,7 @@ fn differing<'a>(here: &'a Files, there: &'a Files) -> impl Iterator<Item = &'a 
 fn refuse_as_folder(checkout: &Checkout, here: &Files, folder: &str) -> Result<()> {
     match on_disk(checkout, folder) {
         Some(kind) if kind.is_symlink() => Err(is_link(folder)),
-        // A file of the checkout makes room by itself.
+        // Fossil itself moves a file of the checkout away.
         Some(kind) if !kind.is_dir() && !here.contains_key(folder) => Err(in_the_way(folder, "no folder")),
         _ => Ok(()),
     }

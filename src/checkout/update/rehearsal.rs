@@ -1,18 +1,19 @@
-//! A copy of a checkout in which something is tried, and of which nothing stays.
+//! A copy of a checkout in which something is tried. Nothing of it stays.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use super::backups::in_the_way;
 use super::obstacle::refuse_obstacles;
-use super::safe::in_the_way;
-use crate::checkout::{Checkout, database};
+use crate::checkout::database;
+use crate::checkout::open::{Checkout, not_utf8};
 use crate::error::{Error, Result};
 use crate::name::{Hash, TEMP_PREFIX, TreePath};
 
 impl Checkout {
-    /// Runs `act` on a copy of this checkout with all files that it could touch when it brings in `versions`. This checkout is
-    /// not written to.
+    /// Runs `act` on a copy of this checkout that has every file that bringing in `versions` could touch. Writes
+    /// nothing to this checkout.
     pub(super) fn rehearse<T>(&self, versions: &[Hash], act: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         let status = self.status()?;
         refuse_obstacles(self, &*self.repository.store().files(&status.parent)?, versions)?;
@@ -30,7 +31,7 @@ impl Checkout {
 
     fn copy_database(&self, folder: &Path) -> Result<()> {
         let copy = folder.join(database::NAMES[0]);
-        let not_utf8 = || crate::checkout::not_utf8(folder);
+        let not_utf8 = || not_utf8(folder);
         let (to, repository) =
             (copy.to_str().ok_or_else(not_utf8)?, self.repository.path().to_str().ok_or_else(not_utf8)?);
         self.state(|db| Ok(db.execute("VACUUM INTO ?1", [to])?))?;

@@ -1,12 +1,12 @@
 //! Keeps `src/engine/bindings.rs` true to `src/engine/c/ocx.h`.
 //!
-//! The bindings are committed, so that an ordinary build needs no libclang. With the feature
-//! `bindgen` they are made again and must be the same; `OCX_WRITE_BINDINGS=1` writes them instead.
+//! The bindings are committed, so an ordinary build needs no libclang. The feature `bindgen` makes them again
+//! and fails if they differ; with `OCX_WRITE_BINDINGS=1` it writes them instead.
 
 use super::failure::Result;
 use super::plan::Plan;
 
-/// Does nothing: the committed bindings are used.
+/// Does nothing: an ordinary build uses the committed bindings.
 #[cfg(not(feature = "bindgen"))]
 #[expect(clippy::unnecessary_wraps, reason = "the variant with the feature can fail")]
 pub fn check(_plan: &Plan) -> Result<()> {

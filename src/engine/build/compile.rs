@@ -6,13 +6,13 @@ use super::generate::{Generated, compiled_file, own_plain};
 use super::isolate::Isolation;
 use super::object::{Contents, Kind, Object};
 use super::plan::Plan;
+use parking_lot::Mutex;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Brings all objects up to date; gives their paths.
+/// Brings all objects up to date. Returns their paths.
 pub fn compile(plan: &Plan, generated: &Generated) -> Result<Vec<PathBuf>> {
     let folder = plan.out.join("objects");
     fs::create_dir_all(&folder).map_err(|e| {
@@ -52,11 +52,11 @@ fn in_parallel<T: Sync>(threads: usize, items: &[T], work: impl Fn(&T) -> Result
                 while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if let Err(e) = work(item) {
                         next.store(items.len(), Ordering::Relaxed);
-                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+                        failed.lock().get_or_insert(e);
                     }
                 }
             });
         }
     });
-    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    failed.into_inner().map_or(Ok(()), Err)
 }

@@ -11,7 +11,7 @@ use std::process::{self, Command};
 /// The ways that `vendor/fetch` knows, in the order to try them.
 pub const WAYS: [&str; 3] = ["cache", "debian", "upstream"];
 
-/// Puts an archive into `folder`; the error is the one line that says why the way gave nothing.
+/// Puts an archive into `folder`. The error is one line that says why this way brought nothing.
 pub fn fetch(plan: &Plan, way: &str, folder: &Path) -> Result<PathBuf, String> {
     let out = Command::new("sh").arg(plan.root.join("vendor/fetch")).arg(folder).arg(way).output();
     let out = out.map_err(|e| format!("{way}: cannot start `sh vendor/fetch`: {e}"))?;
@@ -23,8 +23,7 @@ pub fn fetch(plan: &Plan, way: &str, folder: &Path) -> Result<PathBuf, String> {
     Err(reason.map_or_else(|| format!("{way}: {}: {}", out.status, stderr.trim()), str::to_owned))
 }
 
-/// Keeps a verified archive in the user's cache. That is a convenience: a cache that cannot be
-/// written must not fail the build.
+/// Keeps a verified archive in the user's cache. This is a convenience: a failed write does not fail the build.
 pub fn keep(pin: &Pin, way: &str, archive: &Path) {
     let Some(folder) = cache().filter(|_| way != "cache") else { return };
     let extension = archive.extension().and_then(OsStr::to_str).unwrap_or("gz");

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const STAGE: &str = "generate";
-/// The folder of our own C files, and how those begin that replace functions of a file of Fossil's.
+/// The folder of our own C files, and the prefix of those that replace functions in a file of Fossil's.
 const OWN: &str = "src/engine/c";
 const WRAP: &str = "wrap_";
 const ADVICE: &str = "Look at the message above; where a file of src/engine/c is named, mend it there.";
@@ -74,7 +74,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Turns each `x.c` into `x_.c`; gives the names of all modules.
+    /// Turns each `x.c` into `x_.c`. Returns the names of all modules.
     fn translate(&self, makefile: &Makefile) -> Result<Vec<String>> {
         let mut modules = Vec::new();
         for name in &makefile.modules {
@@ -136,7 +136,7 @@ impl Run<'_> {
         write_if_changed(STAGE, &self.folder.join("VERSION.h"), &out.stdout)
     }
 
-    /// `x.h` for each `x_.c`: makeheaders itself leaves a header alone that would stay the same.
+    /// `x.h` for each `x_.c`. makeheaders itself does not write a header that stays the same.
     fn headers(&self, modules: &[String]) -> Result<()> {
         let mut command = self.tools.command("makeheaders");
         command.current_dir(&self.folder).args(modules.iter().map(|name| format!("{name}_.c:{name}.h")));

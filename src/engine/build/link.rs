@@ -27,8 +27,8 @@ pub fn link(plan: &Plan, objects: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// GCC's runtime of a sanitizer. It is linked by name, for rustc links without the compiler's own
-/// libraries, and before all other libraries, for its allocator must come first.
+/// Returns GCC's runtime of a sanitizer. It is linked by name, because rustc links without the compiler's own
+/// libraries. It is linked before all other libraries, because its allocator must come first.
 fn sanitizer(kind: &str) -> Result<&'static str> {
     match kind {
         "address" => Ok("asan"),

@@ -7,12 +7,12 @@ use super::disk::write_if_changed;
 use super::failure::{Result, run};
 use super::isolate::Isolation;
 use super::plan::Plan;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 const STAGE: &str = "compile";
 
@@ -85,7 +85,7 @@ impl Object {
 pub struct Contents(Mutex<HashMap<String, u64>>);
 
 impl Contents {
-    /// The key: the compiler, the command, and each file that was read with the hash of its content.
+    /// Returns the key: the compiler, the command, and each file that was read with the hash of its content.
     fn key(&self, plan: &Plan, command: &Command, depends: &Path) -> String {
         let mut hasher = DefaultHasher::new();
         plan.cc.version.hash(&mut hasher);
@@ -98,7 +98,7 @@ impl Contents {
     }
 
     fn of(&self, file: String) -> u64 {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         *known.entry(file).or_insert_with_key(|file| {
             let mut hasher = DefaultHasher::new();
             fs::read(file).ok().hash(&mut hasher);

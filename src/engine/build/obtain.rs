@@ -1,5 +1,5 @@
 //! Where Fossil's sources come from: `$OCX_FOSSIL_SRC`, else `vendor/fossil/`, else `vendor/fetch`.
-//! Whatever the way, only a tree that is the pinned check-in is used.
+//! The build uses only a tree that is the pinned check-in.
 
 use super::disk::write_if_changed;
 use super::failure::{Failure, Result};
@@ -56,7 +56,7 @@ fn from_archive(plan: &Plan, archive: &Path) -> Result<Source> {
     })
 }
 
-/// Tries each way until one gives an archive of the pinned check-in.
+/// Tries each way until one brings an archive of the pinned check-in.
 fn from_fetch(plan: &Plan) -> Result<Source> {
     let folder = plan.out.join("archive");
     if let Some(fetched) = fs::read_dir(&folder).ok().and_then(|mut files| files.next()?.ok())
@@ -87,8 +87,7 @@ fn from_fetch(plan: &Plan) -> Result<Source> {
     Err(Failure::new(STAGE, what, advice))
 }
 
-/// Prepares and checks a tree, unless a build before this one did and no file has another size or
-/// time since.
+/// Prepares and checks a tree. Skips this if an earlier build did it and no file has changed its size or time since.
 fn checked_once(
     plan: &Plan,
     origin: String,

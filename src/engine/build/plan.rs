@@ -1,5 +1,5 @@
-//! What this build is asked to do: the folders, compilers and settings it takes from Cargo and the
-//! environment. Everything later reads the plan, never the environment.
+//! The plan of a build: the folders, compilers and settings that Cargo and the environment give it. All later stages
+//! read the plan, never the environment.
 
 use super::disk::read;
 use super::failure::{Failure, Result, run};
@@ -14,7 +14,7 @@ const STAGE: &str = "plan";
 pub struct Plan {
     /// This package's own folder.
     pub root: PathBuf,
-    /// Cargo's folder for what the build writes; nothing is written elsewhere.
+    /// Cargo's folder for what the build writes. The build writes nothing elsewhere.
     pub out: PathBuf,
     /// The release and check-in of Fossil to build.
     pub pin: Pin,

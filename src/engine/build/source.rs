@@ -27,7 +27,7 @@ impl Source {
         }
     }
 
-    /// The path of the file `name`, which must be there: what is used of Fossil goes through here.
+    /// Returns the path of the file `name`, which must exist. Every use of a file of Fossil's goes through here.
     pub fn file(&self, name: &str) -> Result<PathBuf> {
         // main.mk names some files as `src/../extsrc/x`; the manifest has no such names.
         let plain = name.strip_prefix("src/../").unwrap_or(name);

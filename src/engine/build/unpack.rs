@@ -43,7 +43,7 @@ fn untar(tar: impl Read, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// `fossil-src-2.28/src/add.c` gives `src/add.c`; a name that climbs out gives nothing.
+/// Turns `fossil-src-2.28/src/add.c` into `src/add.c`. Returns nothing for a name that climbs out.
 fn below_top(path: &Path) -> Option<PathBuf> {
     let mut parts = path.components().filter(|part| *part != Component::CurDir);
     parts.next()?;

@@ -58,7 +58,7 @@ pub enum Fault {
     Unreadable(String, String),
 }
 
-/// Checks the tree in `folder` against `pin`; gives the names of files that the tree lacks.
+/// Checks the tree in `folder` against `pin`. Returns the names of files that the tree lacks.
 pub fn verify(folder: &Path, pin: &Pin) -> Result<BTreeSet<String>, Fault> {
     let manifest = fs::read(folder.join("manifest")).map_err(|e| Fault::NoManifest(e.to_string()))?;
     let hash = hex(&Sha3_256::digest(&manifest));

@@ -1,5 +1,5 @@
 /*
-** Put before a source of Fossil's whose SQL is to be bound and kept; see mod_bound.c.
+** Stands before a source of Fossil's whose SQL is to be bound and kept; see mod_bound.c.
 */
 #define db_prepare ocx_bound_prepare
 #define db_finalize ocx_bound_finalize

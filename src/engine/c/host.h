@@ -1,6 +1,6 @@
 /*
 ** What Fossil's code calls in place of libc and SQLite (see shim.h).  In library
-** mode every function here runs on the engine thread only.
+** mode every function here runs on the engine thread only.  Each group is a file.
 */
 #ifndef OCX_HOST_H
 #define OCX_HOST_H
@@ -14,9 +14,11 @@
 #include <time.h>
 #include "sqlite3.h"
 
+/* process.c, output.c */
 extern int ocx_plain;                       /* true: this process is plain fossil */
 extern FILE *ocx_stdin, *ocx_stdout, *ocx_stderr;
 
+/* call.c */
 void ocx_exit(int) __attribute__((noreturn));
 void ocx_abort(void) __attribute__((noreturn));
 void ocx_assert_fail(const char*, const char*, unsigned, const char*) __attribute__((noreturn));
@@ -24,6 +26,7 @@ int ocx_atexit(void (*)(void));
 int ocx_raise(int);
 void ocx_perror(const char*);
 
+/* memory.c */
 void *ocx_malloc(size_t);
 void *ocx_calloc(size_t, size_t);
 void *ocx_realloc(void*, size_t);
@@ -31,6 +34,7 @@ void ocx_free(void*);
 char *ocx_strdup(const char*);
 char *ocx_strndup(const char*, size_t);
 
+/* process.c */
 pid_t ocx_fork(void);
 int ocx_system(const char*);
 FILE *ocx_popen(const char*, const char*);
@@ -59,6 +63,7 @@ struct tm *ocx_localtime(const time_t*);
 struct tm *ocx_gmtime(const time_t*);
 char *ocx_setlocale(int, const char*);
 
+/* handles.c */
 int ocx_open(const char*, int, ...);
 int ocx_close(int);
 FILE *ocx_fopen(const char*, const char*);
@@ -73,6 +78,7 @@ int ocx_pipe(int[2]);
 int ocx_dup(int);
 int ocx_dup2(int, int);
 
+/* database.c */
 int ocx_sqlite3_open(const char*, sqlite3**);
 int ocx_sqlite3_open_v2(const char*, sqlite3**, int, const char*);
 int ocx_sqlite3_close(sqlite3*);
@@ -85,18 +91,19 @@ int ocx_sqlite3_create_function(sqlite3*, const char*, int, int, void*,
   void (*)(sqlite3_context*));
 int ocx_sqlite3_create_module(sqlite3*, const char*, const sqlite3_module*, void*);
 
-/* One HTTP round trip for Fossil's sync, answered by Rust.  Zero: *reply holds the
-** uncompressed reply in memory of ocx_malloc, which the caller frees. */
+/* call.c: one HTTP round trip for Fossil's sync, which Rust makes.  If it returns 0, *reply holds
+** the uncompressed reply in memory of ocx_malloc, which the caller frees. */
 int ocx_exchange(const char *login, size_t nLogin, const char *body, size_t nBody,
                  char **reply, size_t *nReply);
 /* The login of the sync under way, or NULL.  Never stored by Fossil's code. */
 const char *ocx_sync_user(void);
 const char *ocx_sync_password(void);
 
-/* Whether a variable lives as long as its session. */
+/* image.c: whether a variable lives as long as its session. */
 int ocx_is_static(const void*);
 
-/* zlib's compress() and compress2(), without the making of their tables for each text.  The bytes are the same. */
+/* compress.c: zlib's compress() and compress2().  The bytes are the same; the tables are kept
+** from one text to the next. */
 int ocx_compress(unsigned char *to, unsigned long *nTo, const unsigned char *from, unsigned long nFrom);
 int ocx_compress2(unsigned char *to, unsigned long *nTo, const unsigned char *from, unsigned long nFrom, int level);
 

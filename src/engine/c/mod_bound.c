@@ -1,7 +1,7 @@
 /*
-** SQL whose values are bound instead of printed into it, so that a statement is prepared once in a
-** session and not for every artifact that is linked in: preparing took a quarter of that.  The
-** sources that bound.h is put before call these functions for those of db.c, with the same arguments.
+** SQL whose values are bound instead of printed into it.  So a statement is prepared once in a session
+** and not for every artifact that is linked in: preparing took a quarter of that time.  Sources behind
+** bound.h call these functions instead of those of db.c, with the same arguments.
 */
 #include "config.h"
 #include "mod_bound.h"
@@ -24,8 +24,8 @@ static struct BoundSlot aBoundSlot[BOUND_SLOTS];
 static int isBoundKept = 0;
 
 /*
-** From now on statements are kept: until the session ends, or ocx_bound_drop(), which must come before
-** Fossil's code closes the database.
+** Keep statements from now on, until the session ends or ocx_bound_drop() is called.  That must come
+** before Fossil's code closes the database.
 */
 void ocx_bound_keep(void){
   isBoundKept = !ocx_plain;
@@ -36,7 +36,7 @@ int ocx_bound_is_kept(void){
 }
 
 /*
-** No more, and those that were kept are gone.
+** Keep no more statements, and drop those that were kept.
 */
 void ocx_bound_drop(void){
   int i;
@@ -49,8 +49,8 @@ void ocx_bound_drop(void){
 }
 
 /*
-** Write the SQL of a format, parameters standing for the values.  False where a value is
-** part of a longer text, or printed in a way that has no value of its own.
+** Write the SQL of a format, with parameters for the values.  False if a value is part of a
+** longer text, or is printed in a way that has no value of its own.
 */
 static int bound_sql(struct BoundSlot *p, Blob *pSql){
   const char *z = p->zCopy;
@@ -145,7 +145,7 @@ static struct BoundSlot *bound_take(const char *zFormat, va_list ap){
 }
 
 /*
-** Done with it.  What its last step failed of ends the call, as in db_finalize().
+** Release a statement.  If its last step failed, the call ends, as in db_finalize().
 */
 static int bound_release(struct BoundSlot *p){
   int rc = sqlite3_reset(p->pStmt);

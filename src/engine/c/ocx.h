@@ -29,8 +29,8 @@ typedef struct OcxOutcome {
   OcxText err;          /* standard error, likewise */
 } OcxOutcome;
 
-/* Takes the snapshot.  Gives the bytes of Fossil's writable data, 0 when they are
-** not plausible, in which case nothing else may be called. */
+/* Takes the snapshot.  Returns the bytes of Fossil's writable data, or 0 if they are
+** not plausible: then nothing else may be called. */
 size_t ocx_start(void);
 
 /* A pristine session whose C code may hold at most max_memory bytes; NULL: no memory. */
@@ -90,17 +90,17 @@ void ocx_check_in_begin(OcxSession*, OcxOutcome*);
 /* Stores a check-in in that transaction, and ends it: contents, manifest, derived tables. */
 void ocx_check_in(OcxSession*, const OcxCheckIn*, OcxOutcome*);
 
-/* Begins a write transaction as a user and lends the repository's handle: between calls
-** its statements may be used by others, which can neither commit nor reach Fossil's code
-** through them.  code is OCX_NO_USER, or 0 with the handle in *db.  After anything
-** but 0 here or in the calls below, the session can only be freed, which rolls back. */
-void ocx_change_begin(OcxSession*, const char *user, struct sqlite3 **db, OcxOutcome*);
+/* Begins a write transaction as a user and lends the repository's handle.  Between calls
+** others may use the handle, and can neither commit nor reach Fossil's code through it.
+** code is OCX_NO_USER, or 0 with the handle in *db.  After anything but 0 here or in the
+** calls below, the session can only be freed, which rolls back. */
+void ocx_transaction_begin(OcxSession*, const char *user, struct sqlite3 **db, OcxOutcome*);
 
 /* Whether statements prepared on the lent handle may write to `user` and `config`. */
-void ocx_change_unprotect(int yes);
+void ocx_transaction_unprotect(int yes);
 
-/* Gives in *rcvid the number that artifacts stored by this change are received under. */
-void ocx_change_receipt(OcxSession*, int *rcvid, OcxOutcome*);
+/* Sets *rcvid to the number under which this transaction receives artifacts. */
+void ocx_transaction_receipt(OcxSession*, int *rcvid, OcxOutcome*);
 
 typedef struct OcxArtifact {
   const char *hash;     /* its name */
@@ -109,7 +109,7 @@ typedef struct OcxArtifact {
 } OcxArtifact;
 
 /* Stores a control artifact and links it in.  code is OCX_NOT_ACCEPTED, or 0 with its number in *rid. */
-void ocx_change_put(OcxSession*, const OcxArtifact*, int *rid, OcxOutcome*);
+void ocx_transaction_put(OcxSession*, const OcxArtifact*, int *rid, OcxOutcome*);
 
 typedef struct OcxStored {
   int rid;
@@ -117,18 +117,18 @@ typedef struct OcxStored {
 } OcxStored;
 
 /* Links stored artifacts in: check-ins, tags, pages; mere contents are passed over. */
-void ocx_change_crosslink(OcxSession*, const OcxStored *stored, size_t count, OcxOutcome*);
+void ocx_transaction_crosslink(OcxSession*, const OcxStored *stored, size_t count, OcxOutcome*);
 
 /* Links in what has waited for stored artifacts that were known without their content. */
-void ocx_change_filled(OcxSession*, const int *rids, size_t count, OcxOutcome*);
+void ocx_transaction_filled(OcxSession*, const int *rids, size_t count, OcxOutcome*);
 
 /* Commits.  The borrower's statements are gone by then. */
-void ocx_change_end(OcxSession*, OcxOutcome*);
+void ocx_transaction_end(OcxSession*, OcxOutcome*);
 
-/* Gives 0 and a reply in *reply (released with release), or non-zero to end the sync. */
+/* Returns 0 with a reply in *reply, which release() frees, or non-zero to end the sync. */
 typedef int (*OcxExchange)(void *context, OcxText login_card, OcxText body, OcxText *reply);
 
-typedef struct OcxSync {
+typedef struct OcxSyncCall {
   const char *url;             /* without user and password */
   const char *user;            /* login on the server, or NULL */
   const char *password;        /* or NULL */
@@ -137,10 +137,10 @@ typedef struct OcxSync {
   OcxExchange exchange;
   void (*release)(void *context, OcxText reply);
   void *context;
-} OcxSync;
+} OcxSyncCall;
 
 /* Push and pull by Fossil's own code; code is its error count. */
-void ocx_sync(OcxSession*, const OcxSync*, OcxOutcome*);
+void ocx_sync(OcxSession*, const OcxSyncCall*, OcxOutcome*);
 
 /* Remembers a server as Fossil does, the password obscured; NULL for none. */
 void ocx_set_remote(OcxSession*, const char *url, const char *password, OcxOutcome*);
@@ -150,7 +150,7 @@ void ocx_remote(OcxSession*, OcxOutcome*);
 
 /* Fetches a clone into a new repository file; the local admin user is local_user. Nothing is derived from
 ** the artifacts; those that came compressed were neither expanded nor compared with their hashes. */
-void ocx_clone(OcxSession*, const OcxSync*, const char *path, OcxOutcome*);
+void ocx_clone(OcxSession*, const OcxSyncCall*, const char *path, OcxOutcome*);
 
 /* Derives what a fetched clone lacks, once its artifacts are known to be whole. */
 void ocx_finish_clone(OcxSession*, const char *path, const char *local_user, OcxOutcome*);
@@ -158,7 +158,7 @@ void ocx_finish_clone(OcxSession*, const char *path, const char *local_user, Ocx
 /* Makes a copied repository file a clone: private and shunned content goes, local_user is its admin. */
 void ocx_adopt_copy(OcxSession*, const char *path, const char *local_user, OcxOutcome*);
 
-/* The whole process becomes plain fossil; gives its exit code or does not return. */
+/* The whole process becomes plain fossil.  Returns its exit code or does not return. */
 int ocx_plain_main(int argc, char **argv);
 
 #endif

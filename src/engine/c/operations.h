@@ -1,6 +1,6 @@
 /*
-** The operations that mod_ocx.c offers to host.c.  Each runs inside run(), so it may
-** leave at any line; each takes a pointer to its arguments and gives a result code.
+** The operations that the mod_*.c offer to call.c.  Each runs inside run(), so it may
+** leave at any line.  Each takes a pointer to its arguments and returns a result code.
 */
 #ifndef OCX_OPERATIONS_H
 #define OCX_OPERATIONS_H
@@ -8,7 +8,7 @@
 #include "sqlite3.h"
 
 typedef struct OcxModCommand { const char *directory; int argc; const char *const *argv; const char *user; } OcxModCommand;
-typedef struct OcxModClone { const OcxSync *sync; const char *path; } OcxModClone;
+typedef struct OcxModClone { const OcxSyncCall *sync; const char *path; } OcxModClone;
 typedef struct OcxModRemote { const char *url, *password; } OcxModRemote;
 typedef struct OcxModAdopt { const char *path, *local_user; } OcxModAdopt;
 typedef struct OcxModBegin { const char *user; sqlite3 **db; } OcxModBegin;
@@ -21,13 +21,13 @@ int ocx_mod_open_repository(const void*);  /* path */
 int ocx_mod_is_stale(const void*);
 int ocx_mod_check_in_begin(const void*);
 int ocx_mod_check_in(const void*);         /* OcxCheckIn */
-int ocx_mod_change_begin(const void*);     /* OcxModBegin */
-int ocx_mod_change_receipt(const void*);   /* int*: where the number goes */
-int ocx_mod_change_put(const void*);       /* OcxModPut */
-int ocx_mod_change_crosslink(const void*); /* OcxModCrosslink */
-int ocx_mod_change_filled(const void*);    /* OcxModFilled */
-int ocx_mod_change_end(const void*);
-int ocx_mod_sync(const void*);             /* OcxSync */
+int ocx_mod_transaction_begin(const void*);     /* OcxModBegin */
+int ocx_mod_transaction_receipt(const void*);   /* int*: where the number goes */
+int ocx_mod_transaction_put(const void*);       /* OcxModPut */
+int ocx_mod_transaction_crosslink(const void*); /* OcxModCrosslink */
+int ocx_mod_transaction_filled(const void*);    /* OcxModFilled */
+int ocx_mod_transaction_end(const void*);
+int ocx_mod_sync(const void*);             /* OcxSyncCall */
 int ocx_mod_set_remote(const void*);       /* OcxModRemote */
 int ocx_mod_remote(const void*);
 int ocx_mod_clone(const void*);            /* OcxModClone */

@@ -1,10 +1,10 @@
 /*
-** Force-included into every Fossil object: what a library must not do is sent to
-** the functions of host.c instead of libc or SQLite.  The names are redirected by
-** macro after all the system headers are in, so Fossil's sources stay as they are.
-** All but <ctype.h>: Fossil has variables of the names that are macros there.
+** Force-included into every Fossil object.  What a library must not do goes to the
+** functions of host.h instead of libc or SQLite.  Macros redirect the names after all
+** system headers are in, so Fossil's sources stay as they are.  <ctype.h> is left out:
+** Fossil has variables of the names that are macros there.
 **
-** In plain mode (`ocx fossil ...`) host.c hands each call on to libc unchanged.
+** In plain mode (`ocx fossil ...`) those functions hand each call on to libc unchanged.
 */
 #ifndef OCX_SHIM_H
 #define OCX_SHIM_H

@@ -1,5 +1,5 @@
 /*
-** What Fossil refers to and this build leaves out: line editing. A line is read plainly instead.
+** Line editing, which Fossil refers to and this build leaves out.  A line is read plainly instead.
 */
 #include "shim.h"
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
-** blob.c as it is, but what a compressed blob says of its own size is checked before
-** memory is taken for it.  On a breach Fossil stops: its callers do not look at the
-** result and would go on with wrong content.  And a request's body is read as it comes,
-** whatever length its header claims.  What compresses is kept from one text to the next.
+** blob.c as it is, but the size that a compressed blob claims is checked before memory is
+** taken for it.  On a breach Fossil stops: its callers do not look at the result and would
+** go on with wrong content.  A request's body is read as it comes, whatever length its
+** header claims.  The compressor is kept from one text to the next.
 */
 #define blob_uncompress fossil_blob_uncompress
 #define blob_read_from_cgi fossil_blob_read_from_cgi
@@ -15,7 +15,7 @@
 /* Memory is taken for at most this much more than has come, in bytes. */
 #define READ_AHEAD (1<<20)
 
-/* The size that compressed data claims for what it expands to, which is not absurd; 0 where it is not compressed. */
+/* The size that compressed data claims to expand to, which is not absurd; 0 if the data is not compressed. */
 int ocx_claimed_size(Blob *p){
   const unsigned char *z = (const unsigned char*)blob_buffer(p);
   unsigned int n = blob_size(p);
@@ -35,7 +35,7 @@ int blob_uncompress(Blob *pIn, Blob *pOut){
   ocx_claimed_size(pIn);
   if( pOut!=pIn ) blob_zero(pOut);
   rc = fossil_blob_uncompress(pIn, pOut);
-  /* What stays as it was may still point into a row that its caller now leaves. */
+  /* Content that stays as it was may still point into a row that its caller now leaves. */
   if( pOut==pIn && (rc || n<=4) ) blob_materialize(pIn);
   return rc;
 }

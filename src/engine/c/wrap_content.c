@@ -1,7 +1,8 @@
 /*
-** content.c as it is, but what has waited for its basis is compared with its hash before it is linked
-** in: of a pull, Fossil keeps a delta whose basis is yet to come without a look into it.  One that is
-** not what it is called becomes unknown again, so that it is asked for anew, and refused if it is wrong again.
+** content.c as it is, but an artifact that waited for its basis is compared with its hash before it is
+** linked in.  Fossil keeps a pulled delta whose basis is yet to come without a look into it.  If the
+** artifact is not what it is called, it becomes unknown again.  It is then asked for anew, and refused
+** if it is wrong again.
 */
 #define manifest_crosslink ocx_crosslink_if_whole
 #include "content_.c"

@@ -1,6 +1,6 @@
 /*
-** db.c as it is, but in a session that goes on, the statements in static variables outlive a
-** transaction.  Fossil finalizes them at its end, and would prepare them again for each check-in.
+** db.c as it is, but statements in static variables outlive a transaction while the session goes on.
+** Fossil finalizes them at the end of each transaction, and would prepare them again for each check-in.
 */
 #define db_end_transaction fossil_db_end_transaction
 #include "db_.c"

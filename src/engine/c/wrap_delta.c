@@ -1,7 +1,7 @@
 /*
-** delta.c as it is, but a delta is read to its end only, whatever lies behind it, and its
-** claim of its output size is checked before memory is taken for it: the output is as
-** large as what its commands write.
+** delta.c as it is, but a delta is read only to its end, whatever lies behind it.  Its claim of
+** its output size is checked before memory is taken: the output is as large as what its
+** commands write.
 */
 #define delta_output_size fossil_delta_output_size
 #define delta_apply fossil_delta_apply

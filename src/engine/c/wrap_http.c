@@ -1,6 +1,6 @@
 /*
-** http.c as it is, but a library's round trip goes to Rust: no socket is opened by C,
-** and no transaction stays open while the network is waited for.
+** http.c as it is, but a library's round trip goes to Rust.  C opens no socket, and no
+** transaction stays open during the wait for the network.
 */
 #define http_exchange fossil_http_exchange
 #include "http_.c"

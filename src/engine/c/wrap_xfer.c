@@ -25,7 +25,7 @@ void ocx_record_filename_unless_library(const char *zName){
   if( ocx_plain ) db_record_repository_filename(zName);
 }
 
-/* The size of the artifact that compressed content gives, whole or as a delta; -1 if it gives none of that name. */
+/* The size of the artifact that compressed content expands to, whole or as a delta; -1 if it is not of that name. */
 static int ocx_artifact_size(Blob *pContent, const char *zHash, int isDelta){
   int size;
   if( isDelta ) return delta_output_size(blob_buffer(pContent), blob_size(pContent));

@@ -1,7 +1,8 @@
 //! The artifact by which tags are set and cancelled after the fact.
 
-use super::cards::ArtifactKind;
-use super::{TagCard, card, escaped, sealed};
+use super::grammar::ArtifactKind;
+use super::tag::TagCard;
+use super::write::{card, escaped, sealed};
 use crate::error::Result;
 
 /// A control artifact: tags on other artifacts.

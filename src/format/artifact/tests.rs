@@ -2,13 +2,15 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::*;
+use crate::error::Kind;
+use crate::name::Hash;
 use crate::plain_fossil::PlainFossil;
 
 const HASH: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
 
 /// The Z card for `body`.
 pub(crate) fn z_card(body: &[u8]) -> String {
-    format!("Z {}\n", envelope::checksum(body))
+    format!("Z {}\n", checksum(body))
 }
 
 fn with_z(body: &str) -> Vec<u8> {

@@ -1,6 +1,12 @@
-//! An artifact's text as cards and tokens, separated as Fossil separates them.
+//! An artifact's text as cards and tokens, separated as Fossil separates them, and what stands around the cards: a
+//! clear-signature before and after, a checksum at the end.
 
 use std::borrow::Cow;
+
+use md5::{Digest, Md5};
+
+use crate::error::{Error, Kind, Result as Checked};
+use crate::name::Hash;
 
 /// A token, decoded or as it stands.
 pub(super) type Bytes<'a> = Cow<'a, [u8]>;
@@ -155,4 +161,57 @@ fn unescaped(letter: u8) -> u8 {
         b'0' => 0,
         other => other,
     }
+}
+
+/// The signed text within a PGP or SSH clear-signed message, or all of `content`.
+pub(super) fn without_signature(content: &[u8]) -> &[u8] {
+    const BEGIN: [&[u8]; 2] = [b"-----BEGIN PGP SIGNED MESSAGE-----", b"-----BEGIN SSH SIGNED MESSAGE-----"];
+    // Fossil compares 29 bytes, one less than these markers have.
+    const END: [&[u8]; 2] = [b"\n-----BEGIN PGP SIGNATURE----", b"\n-----BEGIN SSH SIGNATURE----"];
+    if !BEGIN.iter().any(|b| content.starts_with(b)) {
+        return content;
+    }
+    let after_blank_line = |i: &usize| {
+        let before = &content[..*i];
+        before.ends_with(b"\n\n") || before.ends_with(b"\n\r\n")
+    };
+    let Some(start) = (34..content.len()).find(after_blank_line) else { return content };
+    let text = &content[start..];
+    let end = memchr::memrchr_iter(b'\n', text).find(|&i| END.iter().any(|e| text[i..].starts_with(e)));
+    end.map_or(text, |i| &text[..=i])
+}
+
+/// Whether the last 35 bytes are a Z card that does not fit what stands before it.
+pub(super) fn has_wrong_checksum(text: &[u8]) -> bool {
+    let Some(start) = text.len().checked_sub(35) else { return false };
+    let (body, card) = text.split_at(start);
+    card.starts_with(b"Z ") && card[2..34] != *checksum(body).as_bytes()
+}
+
+/// The MD5 of `body` in hex, as a Z card has it.
+pub(crate) fn checksum(body: &[u8]) -> String {
+    Md5::digest(body).iter().fold(String::with_capacity(32), |mut hex, byte| {
+        for nibble in [byte >> 4, byte & 15] {
+            hex.push(char::from(b"0123456789abcdef"[usize::from(nibble)]));
+        }
+        hex
+    })
+}
+
+/// A token as an artifact's hash.
+pub(super) fn hash(token: &[u8]) -> Checked<Hash> {
+    Hash::parse(&String::from_utf8_lossy(token))
+}
+
+/// A token as a name, which must be UTF-8.
+pub(super) fn name(token: &[u8]) -> Checked<String> {
+    String::from_utf8(token.to_vec()).map_err(|e| {
+        let shown = e.as_bytes().escape_ascii().to_string();
+        Error::new(Kind::Unsupported, format!("the name `{shown}` is not UTF-8")).caused_by(e)
+    })
+}
+
+/// A token as text. Bytes that are not UTF-8 are replaced.
+pub(super) fn lossy(token: &[u8]) -> String {
+    String::from_utf8_lossy(token).into_owned()
 }

@@ -1,7 +1,8 @@
 //! The artifact of one version of a wiki page.
 
-use super::cards::{ArtifactKind, parse};
-use super::{card, escaped, hash, lossy, sealed, unlike};
+use super::grammar::{ArtifactKind, parse, unlike};
+use super::tokens::{hash, lossy};
+use super::write::{card, escaped, sealed, write_text};
 use crate::error::Result;
 use crate::name::Hash;
 
@@ -57,7 +58,7 @@ impl WikiEdit {
             card(&mut head, format_args!("P {previous}"));
         }
         card(&mut head, format_args!("U {}", escaped(&self.user)?));
-        super::write_text(&mut head, &self.text)?;
+        write_text(&mut head, &self.text)?;
         sealed(head, ArtifactKind::Wiki)
     }
 }

@@ -1,4 +1,4 @@
-//! Reading the forum: what Fossil's table `forumpost` ties together.
+//! Reading the forum through Fossil's table `forumpost`.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::format::FOSSIL_WIKI;
 use crate::format::artifact::ForumPost;
 use crate::name::{Hash, User};
-use crate::repo::store::{hash, optional_hash, text};
+use crate::repo::store::{has_table, hash, optional_hash, text};
 
 /// One version of a post, as the tables have it.
 pub(super) struct Version {
@@ -24,7 +24,7 @@ pub(super) struct Version {
 }
 
 impl Forum {
-    /// All threads, the one with the newest post first.
+    /// Returns all threads, the one with the newest post first.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
@@ -45,8 +45,8 @@ impl Forum {
         })
     }
 
-    /// The posts of a thread in the order of their times, each in its newest version; the thread is named by any
-    /// version of any of its posts.
+    /// Returns the posts of a thread in the order of their times, each in its newest version. Any version of any post
+    /// names the thread.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when `post` is no post of this forum.
@@ -55,7 +55,7 @@ impl Forum {
         folded(versions).into_iter().map(|versions| self.whole(root, &versions)).collect()
     }
 
-    /// A post in its newest version; it is named by any version.
+    /// Returns a post in its newest version. Any version names it.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when `post` is no post of this forum.
@@ -66,8 +66,8 @@ impl Forum {
         self.whole(root, &found.ok_or_else(|| no_post(post))?)
     }
 
-    /// What others posted or edited in the threads in which the user posted, since the user's last post there; the
-    /// oldest first.
+    /// Returns what others posted or edited in the threads in which the user posted, since the user's last post there.
+    /// The oldest comes first.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
@@ -94,7 +94,7 @@ impl Forum {
         Ok(posts)
     }
 
-    /// The thread that `post` is in, and all versions of its posts by time.
+    /// Returns the thread that `post` is in, and all versions of its posts by time.
     fn versions(&self, post: &Hash) -> Result<(Hash, Vec<Version>)> {
         let found = self.repository.store().ask(|db| {
             if !is_there(db)? {
@@ -152,7 +152,7 @@ struct Versions {
     closed: bool,
 }
 
-/// Puts the versions of a thread together: one entry for each post. A post is closed with the one it answers.
+/// Puts the versions of a thread together, one entry for each post. A post is closed if the one it answers is closed.
 fn folded(versions: Vec<Version>) -> Vec<Versions> {
     let mut posts: Vec<Versions> = Vec::new();
     let mut place: HashMap<Hash, usize> = HashMap::new();
@@ -208,9 +208,9 @@ fn thread(row: &Row<'_>) -> rusqlite::Result<Thread> {
     })
 }
 
-/// Whether Fossil has made the table: it does so with the first post.
+/// Whether Fossil has made the table. It makes it with the first post.
 fn is_there(db: &Connection) -> rusqlite::Result<bool> {
-    db.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name='forumpost'")?.exists([])
+    has_table(db, "forumpost")
 }
 
 fn no_post(post: &Hash) -> Error {

@@ -1,19 +1,20 @@
-//! Check-ins as they count now: with the tags that later artifacts put on them.
+//! Check-ins as they count now, with the tags that later artifacts put on them.
 
 use rusqlite::Row;
 
-use super::{Store, optional_text, text};
+use super::Store;
+use super::column::{optional_text, text};
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 
-/// A check-in, with effective values: comment, user, branch and time may have been amended.
+/// A check-in with its effective values: comment, user, branch and time may have been amended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckInInfo {
     /// The check-in.
     pub hash: Hash,
     /// Its parents, the primary one first.
     pub parents: Vec<Hash>,
-    /// The branch's name as stored, which today's rules for names may refuse.
+    /// The branch's name as stored. Today's rules for names may refuse it.
     pub branch: String,
     /// The user's name as stored.
     pub user: String,
@@ -34,11 +35,11 @@ pub struct CheckInInfo {
 /// How an artifact came into this repository, as recorded by the repository's own process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// The login that sent it; empty when that user no longer exists.
+    /// The login that sent it. Empty if that user no longer exists.
     pub user: String,
     /// When, in UTC: `2026-11-30T10:23:45Z`.
     pub time: String,
-    /// From which address; nothing when it was made here.
+    /// The address it came from, or nothing if it was made here.
     pub ip: Option<String>,
 }
 
@@ -48,7 +49,7 @@ const IS_LEAF: &str = "NOT EXISTS(SELECT 1 FROM plink WHERE pid=?1
     = coalesce((SELECT value FROM tagxref WHERE tagid=8 AND rid=plink.cid), 'trunk'))";
 
 impl Store {
-    /// What counts of a check-in now.
+    /// Returns a check-in with its effective values.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when the repository holds no such check-in.
@@ -76,7 +77,7 @@ impl Store {
         Ok(self.first(&format!("SELECT {IS_LEAF}"), [rid], |row| row.get(0))?.unwrap_or(false))
     }
 
-    /// Whether `later` is `earlier` or one of its descendants, by any parent.
+    /// Whether `later` is `earlier` or one of its descendants, through any parent.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when the repository does not hold both check-ins.
@@ -88,7 +89,8 @@ impl Store {
         Ok(self.first(sql, [later, earlier], |_| Ok(()))?.is_some())
     }
 
-    /// The descendants of a check-in, by any parent and without itself, the oldest first.
+    /// Returns the descendants of a check-in, through any parent, the oldest first. The check-in itself is not among
+    /// them.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when the repository holds no such check-in.
@@ -101,7 +103,7 @@ impl Store {
         found.iter().map(|hash| Hash::parse(hash)).collect()
     }
 
-    /// How an artifact came here; nothing when the repository has no record of it.
+    /// Returns how an artifact came here, or nothing if the repository has no record of that.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].

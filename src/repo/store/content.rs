@@ -1,74 +1,38 @@
 //! Artifacts by hash: their bytes, manifests and files.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::collections::HashSet;
+use std::sync::Arc;
 
+use parking_lot::MutexGuard;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Store, cannot_read};
+use super::Store;
+use super::cache::{Cache, Cached, FileEntry, Files};
+use super::connection::cannot_read;
 use crate::error::{Error, Kind, Result};
-use crate::format::artifact::{FileCard, FileKind, Manifest};
+use crate::format::artifact::{FileCard, Manifest};
 use crate::format::{delta, packed};
 use crate::name::{Hash, TreePath};
 
 /// The most bytes that an artifact may have: SQLite and Fossil's C count in signed 32 bits.
 pub const MAX_CONTENT: usize = (1 << 31) - 1;
 
-/// How many check-ins' manifests and file lists are kept at hand.
-const CACHED: usize = 16;
-
-/// The files of a check-in, by path.
-pub type Files = BTreeMap<TreePath, FileEntry>;
-
-/// A file of a check-in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileEntry {
-    /// The content's hash.
-    pub hash: Hash,
-    /// What the file is.
-    pub kind: FileKind,
-}
-
-/// What is at hand of one check-in.
-#[derive(Default)]
-struct Cached {
-    manifest: Option<Arc<Manifest>>,
-    files: Option<Arc<Files>>,
-}
-
-/// The check-ins read last; the newest stands last.
-#[derive(Default)]
-pub(super) struct Cache(Vec<(Hash, Cached)>);
-
-impl Cache {
-    /// The place of a check-in, made where there is none.
-    fn of(&mut self, hash: &Hash) -> &mut Cached {
-        let at = self.0.iter().position(|(known, _)| known == hash);
-        let entry = at.map_or_else(|| (*hash, Cached::default()), |at| self.0.remove(at));
-        if self.0.len() == CACHED {
-            self.0.remove(0);
-        }
-        self.0.push(entry);
-        &mut self.0.last_mut().expect("an entry was pushed").1
-    }
-}
-
 impl Store {
-    /// The bytes of an artifact, checked against its hash.
+    /// Returns the bytes of an artifact, checked against its hash.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] when the repository does not know the artifact, or knows it without holding its
-    /// content; [`Kind::Denied`] when it is shunned; [`Kind::Corrupt`] when what is stored does not give
-    /// the hash; [`Kind::TooLarge`] over [`MAX_CONTENT`].
+    /// [`Kind::NotFound`] if the repository does not know the artifact, or knows it without holding its content;
+    /// [`Kind::Denied`] if it is shunned; [`Kind::Corrupt`] if what is stored has another hash; [`Kind::TooLarge`]
+    /// over [`MAX_CONTENT`].
     pub fn content(&self, hash: &Hash) -> Result<Vec<u8>> {
         self.content_within(hash, MAX_CONTENT)
     }
 
-    /// As [`content`](Self::content), for at most `max` bytes: the size is known before anything is read.
+    /// As [`content`](Self::content), for at most `max` bytes. The size is checked before anything is read.
     ///
     /// # Errors
-    /// As [`content`](Self::content).
+    /// Those of [`content`](Self::content).
     pub fn content_within(&self, hash: &Hash, max: usize) -> Result<Vec<u8>> {
         let (rid, size) = self.blob(hash)?;
         if size > max as u64 {
@@ -85,10 +49,10 @@ impl Store {
         Err(Error::new(Kind::Corrupt, what).with_hint("Pull the artifact anew from a clone that holds it."))
     }
 
-    /// The number of bytes of an artifact.
+    /// Returns the number of bytes of an artifact.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] and [`Kind::Denied`] as [`content`](Self::content).
+    /// [`Kind::NotFound`] and [`Kind::Denied`], as for [`content`](Self::content).
     pub fn content_size(&self, hash: &Hash) -> Result<u64> {
         Ok(self.blob(hash)?.1)
     }
@@ -105,11 +69,10 @@ impl Store {
         }
     }
 
-    /// The manifest of a check-in, as it was made.
+    /// Returns the manifest of a check-in, as it was made.
     ///
     /// # Errors
-    /// As [`content`](Self::content) and [`Manifest::parse`]; [`Kind::Invalid`] when the artifact is no
-    /// check-in.
+    /// Those of [`content`](Self::content) and [`Manifest::parse`]; [`Kind::Invalid`] if the artifact is no check-in.
     pub fn manifest(&self, hash: &Hash) -> Result<Arc<Manifest>> {
         if let Some(manifest) = &self.cache().of(hash).manifest {
             return Ok(Arc::clone(manifest));
@@ -121,10 +84,10 @@ impl Store {
         Ok(manifest)
     }
 
-    /// All files of a check-in, with what a baseline manifest contributes.
+    /// Returns all files of a check-in, including those that only a baseline manifest names.
     ///
     /// # Errors
-    /// As [`manifest`](Self::manifest); [`Kind::Invalid`] when a file's name could leave the tree.
+    /// Those of [`manifest`](Self::manifest); [`Kind::Invalid`] if a file's name could leave the tree.
     pub fn files(&self, hash: &Hash) -> Result<Arc<Files>> {
         if let Some(files) = &self.cache().of(hash).files {
             return Ok(Arc::clone(files));
@@ -144,16 +107,16 @@ impl Store {
         Ok(files)
     }
 
-    /// Keeps a check-in that was just made, so that it is not read back.
+    /// Keeps a check-in that was just made, so that it need not be read back.
     pub(crate) fn remember(&self, hash: &Hash, manifest: Manifest, files: Arc<Files>) {
         *self.cache().of(hash) = Cached { manifest: Some(Arc::new(manifest)), files: Some(files) };
     }
 
-    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
-        self.manifests.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.manifests.lock()
     }
 
-    /// The row and the size of an artifact whose content is there and may be read.
+    /// Returns the row and the size of an artifact whose content is here and may be read.
     fn blob(&self, hash: &Hash) -> Result<(i64, u64)> {
         let sql = "SELECT rid, size, EXISTS(SELECT 1 FROM shun WHERE shun.uuid=blob.uuid) \
                    FROM blob WHERE uuid=?1";
@@ -181,7 +144,7 @@ impl Store {
     }
 }
 
-/// The content of the row `rid`, unverified; nothing when a part of it is not here.
+/// Returns the content of the row `rid`, unverified. Returns nothing if a part of it is not here.
 pub(crate) fn expand(db: &Connection, rid: i64) -> Result<Option<Vec<u8>>> {
     let Some(mut chain) = chain(db, rid)? else { return Ok(None) };
     let Some(whole) = chain.pop() else { return Ok(None) };
@@ -192,7 +155,7 @@ pub(crate) fn expand(db: &Connection, rid: i64) -> Result<Option<Vec<u8>>> {
     Ok(Some(content))
 }
 
-/// The rows that give the content of `rid`, from itself to the one stored whole; nothing when one of
+/// Returns the rows that make up the content of `rid`, from itself to the one stored whole. Returns nothing if one of
 /// them has no content.
 fn chain(db: &Connection, rid: i64) -> Result<Option<Vec<i64>>> {
     let sql = "SELECT size, (SELECT srcid FROM delta WHERE delta.rid=blob.rid) FROM blob WHERE rid=?1";
@@ -214,7 +177,7 @@ fn chain(db: &Connection, rid: i64) -> Result<Option<Vec<i64>>> {
     }
 }
 
-/// A row's own bytes: whole content or a delta.
+/// Returns the bytes of the row itself: whole content or a delta.
 pub(super) fn stored(db: &Connection, rid: i64) -> Result<Vec<u8>> {
     let mut query = db.prepare_cached("SELECT content FROM blob WHERE rid=?1")?;
     let mut rows = query.query([rid])?;

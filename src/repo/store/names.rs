@@ -1,6 +1,7 @@
 //! Names that people give: branches, tags, the first digits of a hash.
 
-use super::{Store, text};
+use super::Store;
+use super::column::text;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, shown};
 
@@ -10,8 +11,8 @@ const MIN_DIGITS: usize = 4;
 /// How many hashes an error lists when a name fits several.
 const LISTED: usize = 4;
 
-/// `?1` is a name: the newest check-in that has it as a tag, by the few newest first (a common tag) and
-/// then by the tag's index (a rare one). Two queries as in Fossil's name.c, for the same speed.
+/// The newest check-in that has the tag `?1`. It looks first at the few newest check-ins (for a common tag), then at
+/// the tag's index (for a rare one). These are two queries as in Fossil's name.c, for the same speed.
 const NEWEST_WITH_TAG: &str = "SELECT uuid FROM blob WHERE rid=(
   SELECT objid FROM (
     SELECT objid FROM (SELECT objid, type, mtime FROM event ORDER BY mtime DESC LIMIT 30) AS newest
@@ -27,8 +28,8 @@ const NEWEST_WITH_TAG: &str = "SELECT uuid FROM blob WHERE rid=(
   LIMIT 1)";
 
 impl Store {
-    /// The check-in that `name` names: `tip`, a full hash, at least 4 first digits of one, or else a
-    /// branch or tag (its newest check-in). `tag:NAME` is a branch or tag and nothing else.
+    /// Returns the check-in that `name` names: `tip`, a full hash, at least 4 first digits of one, or else a branch or
+    /// tag (its newest check-in). `tag:NAME` is only a branch or tag.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when no check-in has the name, [`Kind::Ambiguous`] when digits fit several.
@@ -45,10 +46,10 @@ impl Store {
         self.newest_with_tag(name)?.ok_or_else(|| unknown(name))
     }
 
-    /// The artifact of any kind whose hash begins with `digits`, of which there are at least 4.
+    /// Returns the artifact of any kind whose hash begins with `digits`. There must be at least 4 of them.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] and [`Kind::Ambiguous`] as [`resolve`](Self::resolve).
+    /// [`Kind::NotFound`] and [`Kind::Ambiguous`], as for [`resolve`](Self::resolve).
     pub fn resolve_artifact(&self, digits: &str) -> Result<Hash> {
         self.by_digits(digits, "")?.ok_or_else(|| {
             Error::new(Kind::NotFound, format!("no artifact `{}`", shown(digits.as_bytes())))
@@ -56,7 +57,7 @@ impl Store {
         })
     }
 
-    /// The open leaves of a branch, the newest first: more than one is a fork.
+    /// Returns the open leaves of a branch, the newest first. More than one is a fork.
     ///
     /// # Errors
     /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`].
@@ -101,7 +102,7 @@ impl Store {
             return Ok(None);
         }
         let first = digits.to_ascii_lowercase();
-        // `g` sorts right behind the last hex digit; a range, unlike GLOB, always uses the index.
+        // `g` sorts right after the last hex digit. Unlike GLOB, a range always uses the index.
         let sql =
             format!("SELECT uuid FROM blob {only} WHERE uuid>=?1 AND uuid<?1||'g' LIMIT {}", LISTED + 1);
         let found = self.rows(&sql, [&first], |row| text(row, 0))?;

@@ -1,15 +1,17 @@
-//! What Fossil counts by row number, for the parts of the library that write beside Fossil's code.
+//! Row numbers and what Fossil keeps with them, for the parts of the library that write beside Fossil's code.
 
 use std::collections::HashMap;
 
-use super::{Store, optional_text, text};
+use super::Store;
+use super::column::{optional_text, text};
+use super::connection::has_table;
 use crate::error::Result;
-use crate::format::artifact::envelope::checksum;
-use crate::format::sync_cards::Unversioned;
+use crate::format::artifact::checksum;
+use crate::format::sync_message::UnversionedEntry;
 use crate::name::Hash;
 
 impl Store {
-    /// The row number of an artifact that is here with content.
+    /// Returns the row number of an artifact that is here with content.
     pub(crate) fn rid(&self, hash: &Hash) -> Result<Option<i64>> {
         self.first("SELECT rid FROM blob WHERE uuid=?1 AND size>=0", [hash.as_str()], |row| row.get(0))
     }
@@ -19,8 +21,8 @@ impl Store {
         hash.map(|hash| Hash::parse(&hash)).transpose()
     }
 
-    /// By what a checkout tells whether its row numbers are those of this file: Fossil's fingerprint of the
-    /// reception `rcvid`, or of the last one.
+    /// Returns Fossil's fingerprint of the reception `rcvid`, or of the last one. It tells a checkout whether its row
+    /// numbers are those of this file.
     pub(crate) fn fingerprint(&self, rcvid: Option<i64>) -> Result<Option<String>> {
         let sql = "SELECT rcvid, quote(uid)||datetime(mtime)||quote(nonce)||quote(ipaddr) FROM rcvfrom
                    WHERE ?1 IS NULL OR rcvid=?1 ORDER BY rcvid DESC LIMIT 1";
@@ -28,7 +30,8 @@ impl Store {
         Ok(row.map(|(rcvid, text)| format!("{rcvid}/{}", checksum(text.as_bytes()))))
     }
 
-    /// The row numbers that artifacts have or get when they are stored next, in this order, where nobody else writes.
+    /// Returns the row numbers that artifacts have, or will get if they are stored next, in this order, and nobody
+    /// else writes.
     pub(crate) fn next_rids<'a>(&self, hashes: impl Iterator<Item = &'a Hash>) -> Result<HashMap<Hash, i64>> {
         let last = self.first("SELECT max(rid) FROM blob", [], |row| row.get::<_, Option<i64>>(0))?;
         let mut last = last.flatten().unwrap_or(0);
@@ -46,9 +49,9 @@ impl Store {
         Ok(rids)
     }
 
-    /// The notes from `start` to before `end` that the repository keeps with receptions after that of number `seen`.
+    /// Returns the notes from `start` to before `end` that came with receptions after number `seen`.
     pub(crate) fn notes(&self, start: &str, end: &str, seen: i64) -> Result<Vec<String>> {
-        // Found by their text, since there may be many receptions.
+        // They are found by their text, because there may be many receptions.
         let sql = "SELECT nonce FROM rcvfrom WHERE nonce>=?1 AND nonce<?2 AND +rcvid>?3 ORDER BY +rcvid";
         self.rows(sql, (start, end, seen), |row| text(row, 0))
     }
@@ -61,7 +64,7 @@ impl Store {
         Ok(self.unsent()?.iter().any(|(_, hash)| hash == artifact))
     }
 
-    /// The artifacts that were made here and not sent yet.
+    /// Returns the artifacts that were made here and not sent yet, except private ones.
     pub(crate) fn unsent(&self) -> Result<Vec<(i64, Hash)>> {
         let sql = "SELECT rid, uuid FROM unsent JOIN blob USING(rid)
                    WHERE rid NOT IN (SELECT rid FROM private) ORDER BY rid";
@@ -69,7 +72,7 @@ impl Store {
         rows.into_iter().map(|(rid, hash)| Ok((rid, Hash::parse(&hash)?))).collect()
     }
 
-    /// Those artifacts that are check-ins.
+    /// Returns those of the artifacts that are check-ins.
     pub(crate) fn check_ins_of(&self, artifacts: &[(i64, Hash)]) -> Result<Vec<Hash>> {
         let mut check_ins = Vec::new();
         for (rid, hash) in artifacts {
@@ -80,7 +83,7 @@ impl Store {
         Ok(check_ins)
     }
 
-    /// Those of the hashes that are check-ins here.
+    /// Returns those of the hashes that are check-ins here.
     pub(crate) fn check_ins_among(&self, hashes: &[Hash]) -> Result<Vec<Hash>> {
         let sql = "SELECT 1 FROM event JOIN blob ON rid=objid WHERE uuid=?1 AND type='ci'";
         let mut check_ins = Vec::new();
@@ -92,7 +95,7 @@ impl Store {
         Ok(check_ins)
     }
 
-    /// The public artifacts here that no cluster names yet, up to a number: those that a sync tells of.
+    /// Returns at most `max` public artifacts that no cluster names yet. A sync names these to the server.
     pub(crate) fn unclustered(&self, max: u32) -> Result<Vec<Hash>> {
         let sql = "SELECT uuid FROM unclustered JOIN blob USING(rid)
                    WHERE size>=0 AND rid NOT IN (SELECT rid FROM private)
@@ -101,10 +104,9 @@ impl Store {
         rows.into_iter().map(|hash| Hash::parse(&hash)).collect()
     }
 
-    /// The unversioned files by name, deleted ones too.
-    pub(crate) fn unversioned(&self) -> Result<Vec<Unversioned>> {
-        let there = "SELECT 1 FROM sqlite_schema WHERE type='table' AND name='unversioned'";
-        if self.first(there, [], |_| Ok(()))?.is_none() {
+    /// Returns the unversioned files by name, also the deleted ones.
+    pub(crate) fn unversioned(&self) -> Result<Vec<UnversionedEntry>> {
+        if !self.ask(|db| has_table(db, "unversioned"))? {
             return Ok(Vec::new());
         }
         let sql = "SELECT name, CAST(mtime AS INTEGER), hash FROM unversioned ORDER BY name";
@@ -113,12 +115,12 @@ impl Store {
             Ok((text(row, 0)?, mtime, optional_text(row, 2)?))
         })?;
         let file = |(name, mtime, hash): (String, i64, Option<String>)| {
-            Ok(Unversioned { name, mtime, hash: hash.map(|hash| Hash::parse(&hash)).transpose()? })
+            Ok(UnversionedEntry { name, mtime, hash: hash.map(|hash| Hash::parse(&hash)).transpose()? })
         };
         rows.into_iter().map(file).collect()
     }
 
-    /// The names of `sym-` tags that descendants of the check-in inherit.
+    /// Returns the names of `sym-` tags that descendants of the check-in inherit.
     pub(crate) fn propagating_symbols(&self, hash: &Hash) -> Result<Vec<String>> {
         let sql = "SELECT tagname FROM tagxref JOIN tag USING(tagid)
                    WHERE rid=(SELECT rid FROM blob WHERE uuid=?1) AND tagtype=2 AND tagname GLOB 'sym-*'
@@ -126,17 +128,12 @@ impl Store {
         self.rows(sql, [hash.as_str()], |row| text(row, 0))
     }
 
-    /// What Fossil writes as `manifest.tags`: the branch and the symbolic tags, one a line.
+    /// Returns what Fossil writes as `manifest.tags`: the branch and the symbolic tags, one a line.
     pub(crate) fn tag_list(&self, hash: &Hash) -> Result<String> {
         let sql = "SELECT substr(tagname, 5) FROM tagxref JOIN tag USING(tagid)
                    WHERE rid=(SELECT rid FROM blob WHERE uuid=?1) AND tagtype>0 AND tagname GLOB 'sym-*'";
         let branch = self.check_in(hash)?.branch;
         let tags = self.rows(sql, [hash.as_str()], |row| text(row, 0))?;
         Ok(tags.iter().fold(format!("branch {branch}\n"), |all, tag| format!("{all}tag {tag}\n")))
-    }
-
-    /// The login of the first user who may do everything.
-    pub(crate) fn first_user(&self) -> Result<Option<String>> {
-        self.first("SELECT login FROM user WHERE cap GLOB '*s*' ORDER BY uid", [], |row| text(row, 0))
     }
 }

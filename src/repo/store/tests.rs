@@ -247,12 +247,12 @@ fn settings_codes_and_the_remote_are_told() {
     assert_eq!(store.project_code().unwrap(), code);
     assert_eq!(store.setting("nosuch").unwrap(), None);
     assert_eq!(store.project_name().unwrap(), None);
-    assert_eq!(store.remote().unwrap(), None);
+    assert_eq!(store.remote_url().unwrap(), None);
     let db = fossil.db();
     let add =
         "INSERT INTO config(name,value) VALUES('last-sync-url','http://127.0.0.1/x'),('project-name','P')";
     db.execute(add, []).unwrap();
-    assert_eq!(store.remote().unwrap().as_deref(), Some("http://127.0.0.1/x"));
+    assert_eq!(store.remote_url().unwrap().as_deref(), Some("http://127.0.0.1/x"));
     assert_eq!(store.project_name().unwrap().as_deref(), Some("P"));
 }
 

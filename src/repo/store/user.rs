@@ -1,6 +1,7 @@
 //! Users and what they may do, by Fossil's rules for capabilities.
 
-use super::{Store, text};
+use super::Store;
+use super::column::text;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
 
@@ -13,8 +14,8 @@ pub struct UserInfo {
     pub info: String,
 }
 
-/// A set of effective capabilities: a letter is in it when it was given, inherited, or comes with
-/// another letter (`s` brings all that `a` does, `i` brings `o`, ...).
+/// A set of effective capabilities. A letter is in it if it was given, inherited, or comes with another letter (`s`
+/// brings all that `a` does, `i` brings `o`, ...).
 ///
 /// ```
 /// use ocx::repo::store::Capabilities;
@@ -25,7 +26,7 @@ pub struct UserInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities(u128);
 
-/// What comes with a letter, itself left out: the same as in Fossil's `login_set_capabilities`.
+/// The letters that come with a letter, without itself: the same as in Fossil's `login_set_capabilities`.
 fn comes_with(letter: char) -> &'static str {
     match letter {
         's' => "abcefghijklmnopqrtwz234567ACD",
@@ -42,7 +43,7 @@ fn comes_with(letter: char) -> &'static str {
 }
 
 impl Capabilities {
-    /// The capabilities that `letters` give by themselves; `u` and `v` stay letters.
+    /// Returns the capabilities that `letters` give by themselves. `u` and `v` stay letters.
     #[must_use]
     pub fn from_letters(letters: &str) -> Self {
         let mut set = Self::default();
@@ -87,39 +88,48 @@ impl Store {
         self.first(sql, [user.as_str()], |row| Ok(UserInfo { caps: text(row, 0)?, info: text(row, 1)? }))
     }
 
-    /// Who acts in a local repository without naming a login: its default user, else the first who may do everything.
+    /// Returns who acts in this repository if nobody else is named, as Fossil chooses: the user of the setting
+    /// `default-user`, or else the first user who may do everything. Returns nothing if there is neither.
     ///
     /// # Errors
-    /// As for any read: [`Kind::Busy`], [`Kind::Corrupt`]; [`Kind::Invalid`] for a name that is no login.
+    /// [`Kind::Invalid`] if that name is no user name; [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn default_user(&self) -> Result<Option<User>> {
-        let name = self.setting("default-user")?.or(self.first_user()?);
+        let name = match self.setting("default-user")? {
+            Some(name) => Some(name),
+            None => self.first_user()?,
+        };
         name.map(|name| User::parse(&name)).transpose()
     }
 
-    /// What a user may do: own letters, those of `reader` (`u`) and `developer` (`v`), and those that
-    /// everyone (`nobody`) and every login (`anonymous`) has.
+    /// Returns the login of the first user who may do everything.
+    pub(crate) fn first_user(&self) -> Result<Option<String>> {
+        self.first("SELECT login FROM user WHERE cap GLOB '*s*' ORDER BY uid", [], |row| text(row, 0))
+    }
+
+    /// Returns what a user may do. These are the user's own letters, those of `reader` (`u`) and `developer` (`v`),
+    /// and those that everyone (`nobody`) and every login (`anonymous`) has.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when there is no such user.
     pub fn capabilities(&self, user: &User) -> Result<Capabilities> {
-        let sql = "SELECT login, cap FROM user
-             WHERE login IN (?1, 'nobody', 'anonymous', 'reader', 'developer')";
-        let found = self.rows(sql, [user.as_str()], |row| Ok((text(row, 0)?, text(row, 1)?)))?;
+        let [everyone, every_login, reader, developer] = User::GROUPS;
+        let sql = "SELECT login, cap FROM user WHERE login IN (?1, ?2, ?3, ?4, ?5)";
+        let names = [user.as_str(), everyone, every_login, reader, developer];
+        let found = self.rows(sql, names, |row| Ok((text(row, 0)?, text(row, 1)?)))?;
         let letters = |login: &str| {
             let caps = found.iter().find(|(name, _)| name == login).map(|(_, caps)| caps.as_str());
             caps.map(Capabilities::from_letters)
         };
         let Some(own) = letters(user.as_str()) else {
-            return Err(Error::new(Kind::NotFound, format!("no user `{user}`"))
-                .with_hint("Give a login that the repository has."));
+            return Err(no_user(user));
         };
-        let mut all = own.union(letters("nobody").unwrap_or_default());
-        if user.as_str() != "nobody" {
-            all = all.union(letters("anonymous").unwrap_or_default());
+        let mut all = own.union(letters(everyone).unwrap_or_default());
+        if user.as_str() != everyone {
+            all = all.union(letters(every_login).unwrap_or_default());
         }
-        // Twice, for `reader` may itself have `v` and `developer` may have `u`.
+        // Twice, because `reader` itself may have `v`, and `developer` may have `u`.
         for _ in 0..2 {
-            for (letter, role) in [('u', "reader"), ('v', "developer")] {
+            for (letter, role) in [('u', reader), ('v', developer)] {
                 if all.has(letter) {
                     all = all.union(letters(role).unwrap_or_default());
                 }
@@ -127,6 +137,11 @@ impl Store {
         }
         Ok(all)
     }
+}
+
+/// The error for a login that the repository does not have.
+pub(crate) fn no_user(user: &User) -> Error {
+    Error::new(Kind::NotFound, format!("no user `{user}`")).with_hint("Give a login that the repository has.")
 }
 
 #[cfg(test)]

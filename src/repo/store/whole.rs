@@ -1,4 +1,4 @@
-//! Whether every artifact is what its hash says: all of them, on several threads.
+//! Checks that every artifact is what its hash says, on several threads.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,16 +6,18 @@ use std::thread;
 
 use rusqlite::Connection;
 
+use super::Store;
+use super::column::text;
+use super::connection::{cannot_read, connect};
 use super::content::{MAX_CONTENT, stored};
-use super::{Store, cannot_read, connect, text};
 use crate::error::{Error, Kind, Result};
 use crate::format::delta;
 use crate::name::Hash;
 
-/// The most threads: beyond these, reading is what takes the time.
+/// The most threads. With more, reading is the bottleneck.
 const THREADS_MAX: usize = 8;
 
-/// An artifact and what is stored as a delta from it.
+/// An artifact, and those that are stored as deltas from it.
 struct Artifact {
     rid: i64,
     hash: Hash,
@@ -31,8 +33,8 @@ struct Forest {
 }
 
 impl Store {
-    /// Expands every artifact and compares it with its hash, and with its size where it is stored whole. Each
-    /// delta is applied once.
+    /// Expands every artifact and compares it with its hash. Compares one that is stored whole with its size too.
+    /// Applies each delta once.
     pub(crate) fn check_all(&self) -> Result<()> {
         let forest = self.forest()?;
         let (next, checked) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -43,7 +45,7 @@ impl Store {
                 match check_tree(&db, &forest, root) {
                     Ok(count) => checked.fetch_add(count, Ordering::Relaxed),
                     Err(e) => {
-                        // The others need not go on.
+                        // The other threads need not go on.
                         next.store(forest.roots.len(), Ordering::Relaxed);
                         return Err(e);
                     }
@@ -96,8 +98,8 @@ impl Store {
     }
 }
 
-/// Checks an artifact that is stored whole and all that is stored as deltas from it; gives how many those are.
-/// A chain of any length takes the memory of one step.
+/// Checks an artifact that is stored whole, and all that are stored as deltas from it. Returns how many those are. A
+/// chain of any length takes the memory of one step.
 fn check_tree(db: &Connection, forest: &Forest, root: usize) -> Result<usize> {
     let mut count = 0;
     let mut open = Vec::new();
@@ -108,7 +110,7 @@ fn check_tree(db: &Connection, forest: &Forest, root: usize) -> Result<usize> {
             Error::new(Kind::Corrupt, format!("artifact `{}` is damaged: {how}", artifact.hash.short()))
         };
         let content = content.map_err(|e| damaged(&e.to_string()))?;
-        // A delta's own size is right only after a rebuild where it came by a clone.
+        // After a clone, a delta's own size is right only once the repository was rebuilt.
         if at == root && content.len() != artifact.size {
             return Err(damaged("it has another size"));
         }

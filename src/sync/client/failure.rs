@@ -2,11 +2,10 @@
 
 use ureq::Timeout;
 
-use super::Limits;
 use crate::error::{Error, Kind};
-use crate::name::Password;
-use crate::name::shown;
-use crate::sync::remote::Url;
+use crate::name::{Password, shown};
+use crate::sync::connection::Limits;
+use crate::sync::url::Url;
 
 /// Why an exchange gave no reply.
 #[derive(Debug)]

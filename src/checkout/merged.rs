@@ -1,0 +1,54 @@
+//! The ways of merging, and what was merged into the files since the parent check-in.
+
+use super::open::Checkout;
+use crate::error::Result;
+use crate::name::Hash;
+
+/// Which changes a merge takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MergeHow {
+    /// All changes since the common ancestor.
+    #[default]
+    Whole,
+    /// All changes; the check-in that follows closes the merged branch.
+    Integrate,
+    /// The changes of the one check-in.
+    Cherrypick,
+    /// The changes of the one check-in, taken back.
+    Backout,
+}
+
+impl MergeHow {
+    /// The option of Fossil's command.
+    pub(super) fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Whole => None,
+            Self::Integrate => Some("--integrate"),
+            Self::Cherrypick => Some("--cherrypick"),
+            Self::Backout => Some("--backout"),
+        }
+    }
+}
+
+impl Checkout {
+    /// The check-ins that were merged into the files since the parent.
+    pub(crate) fn merged(&self) -> Result<Vec<(Hash, MergeHow)>> {
+        self.state(|db| {
+            let mut query =
+                db.prepare_cached("SELECT id, mhash FROM vmerge WHERE id<=0 ORDER BY id DESC, mhash")?;
+            let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+            let mut merged = Vec::new();
+            for row in rows {
+                let (id, hash) = row?;
+                let how = match id {
+                    -1 => MergeHow::Cherrypick,
+                    -2 => MergeHow::Backout,
+                    -4 => MergeHow::Integrate,
+                    _ => MergeHow::Whole,
+                };
+                merged.push((Hash::parse(&hash)?, how));
+            }
+            Ok(merged)
+        })
+    }
+}

@@ -1,0 +1,205 @@
+/*
+** A call: the one way into Fossil's code, the ways out of it, and the wait for a server in between.
+*/
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "operations.h"
+#include "session.h"
+
+static jmp_buf leaving;
+static int left_code, left_panicked;
+static const OcxSyncCall *sync_now;
+
+/* Runs one operation of operations.h in a session. */
+static void run(OcxSession *s, int (*function)(const void*), const void *args, OcxOutcome *o){
+  memset(o, 0, sizeof(*o));
+  ocx_outputs_reset();
+  ocx_image_load(s->image);
+  s->out_of_memory = 0;
+  ocx_current = s;
+  left_code = left_panicked = 0;
+  if( setjmp(leaving)==0 ){
+    o->code = function(args);
+  }else{
+    o->left = 1;
+    o->code = left_code;
+    o->panicked = left_panicked;
+  }
+  fflush(ocx_stdout);
+  fflush(ocx_stderr);
+  clearerr(ocx_stdin);
+  o->out_of_memory = s->out_of_memory;
+  ocx_current = 0;
+  sync_now = 0;
+  ocx_image_save(s->image);
+  ocx_image_load(ocx_pristine);
+  o->out.data = ocx_outputs[0].data;
+  o->out.size = ocx_outputs[0].size;
+  o->err.data = ocx_outputs[1].data;
+  o->err.size = ocx_outputs[1].size;
+}
+
+void ocx_command(OcxSession *s, const char *directory, int argc, const char *const *argv, const char *user,
+                 OcxOutcome *o){
+  OcxModCommand c = { directory, argc, argv, user };
+  run(s, ocx_mod_command, &c, o);
+  if( chdir("/") ){ /* the engine's own directory, so that the caller's can be removed */ }
+}
+void ocx_open_repository(OcxSession *s, const char *path, OcxOutcome *o){
+  run(s, ocx_mod_open_repository, path, o);
+}
+void ocx_is_stale(OcxSession *s, OcxOutcome *o){
+  run(s, ocx_mod_is_stale, 0, o);
+}
+void ocx_check_in_begin(OcxSession *s, OcxOutcome *o){
+  run(s, ocx_mod_check_in_begin, 0, o);
+}
+void ocx_check_in(OcxSession *s, const OcxCheckIn *c, OcxOutcome *o){
+  run(s, ocx_mod_check_in, c, o);
+}
+void ocx_transaction_begin(OcxSession *s, const char *user, sqlite3 **db, OcxOutcome *o){
+  OcxModBegin b = { user, db };
+  run(s, ocx_mod_transaction_begin, &b, o);
+  if( o->left || o->code ) return;
+  ocx_lend(s, *db);
+}
+void ocx_transaction_receipt(OcxSession *s, int *rcvid, OcxOutcome *o){
+  run(s, ocx_mod_transaction_receipt, rcvid, o);
+}
+void ocx_transaction_put(OcxSession *s, const OcxArtifact *a, int *rid, OcxOutcome *o){
+  OcxModPut p = { a, rid };
+  run(s, ocx_mod_transaction_put, &p, o);
+}
+void ocx_transaction_crosslink(OcxSession *s, const OcxStored *stored, size_t count, OcxOutcome *o){
+  OcxModCrosslink x = { stored, count };
+  run(s, ocx_mod_transaction_crosslink, &x, o);
+}
+void ocx_transaction_filled(OcxSession *s, const int *rids, size_t count, OcxOutcome *o){
+  OcxModFilled x = { rids, count };
+  run(s, ocx_mod_transaction_filled, &x, o);
+}
+void ocx_transaction_end(OcxSession *s, OcxOutcome *o){
+  ocx_lend_end();
+  run(s, ocx_mod_transaction_end, 0, o);
+}
+void ocx_sync(OcxSession *s, const OcxSyncCall *sync, OcxOutcome *o){
+  sync_now = sync;
+  run(s, ocx_mod_sync, sync, o);
+}
+void ocx_set_remote(OcxSession *s, const char *url, const char *password, OcxOutcome *o){
+  OcxModRemote r = { url, password };
+  run(s, ocx_mod_set_remote, &r, o);
+}
+void ocx_remote(OcxSession *s, OcxOutcome *o){
+  run(s, ocx_mod_remote, 0, o);
+}
+void ocx_clone(OcxSession *s, const OcxSyncCall *sync, const char *path, OcxOutcome *o){
+  OcxModClone c = { sync, path };
+  sync_now = sync;
+  run(s, ocx_mod_clone, &c, o);
+}
+void ocx_finish_clone(OcxSession *s, const char *path, const char *local_user, OcxOutcome *o){
+  OcxModAdopt a = { path, local_user };
+  run(s, ocx_mod_finish_clone, &a, o);
+}
+void ocx_adopt_copy(OcxSession *s, const char *path, const char *local_user, OcxOutcome *o){
+  OcxModAdopt a = { path, local_user };
+  run(s, ocx_mod_adopt_copy, &a, o);
+}
+
+/* ---- The ways out ---- */
+
+void ocx_leave(int code, int panicked){
+  if( ocx_current==0 ) abort();    /* outside a call: I3 is broken */
+  left_code = code;
+  left_panicked = panicked;
+  longjmp(leaving, 1);
+}
+void ocx_exit(int code){
+  if( ocx_plain ) exit(code);
+  ocx_leave(code, 0);
+}
+void ocx_abort(void){
+  if( ocx_plain ) abort();
+  ocx_leave(134, 1);
+}
+void ocx_assert_fail(const char *what, const char *file, unsigned line, const char *function){
+  if( ocx_plain ){
+    fprintf(stderr, "%s:%u: %s: assertion failed: %s\n", file, line, function, what);
+    abort();
+  }
+  fprintf(ocx_stderr, "assertion failed in %s: %s (%s:%u)\n", function, what, file, line);
+  ocx_leave(134, 1);
+}
+int ocx_atexit(void (*f)(void)){ return ocx_plain ? atexit(f) : 0; }
+int ocx_raise(int sig){
+  if( ocx_plain ) return raise(sig);
+  ocx_leave(128+sig, 1);
+}
+void ocx_perror(const char *what){ fprintf(ocx_stderr, "%s: %s\n", what, strerror(errno)); }
+
+/* ---- The wait for a server: the round trip belongs to Rust ---- */
+
+const char *ocx_sync_user(void){ return sync_now ? sync_now->user : 0; }
+const char *ocx_sync_password(void){ return sync_now ? sync_now->password : 0; }
+
+/*
+** What a parked call keeps outside of its session and its C frames.
+*/
+typedef struct Parked {
+  OcxSession *session;
+  const OcxSyncCall *sync;
+  jmp_buf leaving;
+  Output outputs[2];
+} Parked;
+
+/*
+** Between park() and unpark() the state is that between two calls, so that other sessions' calls can run, each to
+** its end, on the stack above the parked one.
+*/
+static void park(Parked *p){
+  fflush(ocx_stdout);
+  fflush(ocx_stderr);
+  p->session = ocx_current;
+  p->sync = sync_now;
+  memcpy(&p->leaving, &leaving, sizeof(leaving));
+  memcpy(p->outputs, ocx_outputs, sizeof(ocx_outputs));
+  memset(ocx_outputs, 0, sizeof(ocx_outputs));
+  ocx_image_save(ocx_current->image);
+  ocx_image_load(ocx_pristine);
+  ocx_current = 0;
+  sync_now = 0;
+}
+static void unpark(const Parked *p){
+  for(size_t i=0; i<2; i++) free(ocx_outputs[i].data);
+  memcpy(ocx_outputs, p->outputs, sizeof(ocx_outputs));
+  memcpy(&leaving, &p->leaving, sizeof(leaving));
+  ocx_image_load(p->session->image);
+  sync_now = p->sync;
+  ocx_current = p->session;
+}
+
+int ocx_exchange(const char *login, size_t nLogin, const char *body, size_t nBody,
+                 char **reply, size_t *nReply){
+  OcxText card = { login, nLogin }, sent = { body, nBody }, got = { 0, 0 };
+  Parked parked;
+  int rc;
+  *reply = 0;
+  *nReply = 0;
+  if( sync_now==0 ) return 1;
+  park(&parked);
+  rc = parked.sync->exchange(parked.sync->context, card, sent, &got);
+  unpark(&parked);
+  if( rc ) return 1;
+  if( got.size<=OCX_MAX_EXPANDED && (*reply = ocx_malloc(got.size+1))!=0 ){
+    memcpy(*reply, got.data, got.size);
+    (*reply)[got.size] = 0;
+    *nReply = got.size;
+  }
+  sync_now->release(sync_now->context, got);
+  return *reply==0;
+}

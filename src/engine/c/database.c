@@ -1,0 +1,124 @@
+/*
+** Databases: a session knows those that its code opened, and one can be lent.
+*/
+#include <stdlib.h>
+#include <string.h>
+#include "session.h"
+
+static int busy_timeout_ms = 5000;
+static OcxSession *lent;       /* the session whose handle Rust uses between calls */
+static sqlite3 *lent_db;
+static int lent_unprotected;   /* true: it may write to `user` and `config` */
+
+void ocx_set_busy_timeout_ms(int ms){ busy_timeout_ms = ms; }
+
+void ocx_database_end(sqlite3 *db){
+  sqlite3_stmt *stmt;
+  sqlite3_set_authorizer(db, 0, 0);
+  sqlite3_commit_hook(db, 0, 0);
+  while( (stmt = sqlite3_next_stmt(db, 0))!=0 ) sqlite3_finalize(stmt);
+  if( !sqlite3_get_autocommit(db) ) sqlite3_exec(db, "ROLLBACK", 0, 0, 0);
+  sqlite3_close_v2(db);
+}
+
+int ocx_sqlite3_open_v2(const char *path, sqlite3 **db, int flags, const char *vfs){
+  int rc;
+  if( ocx_current==0 ) return sqlite3_open_v2(path, db, flags, vfs);
+  /* One thread uses it, and a mutex would stay held when a function leaves. */
+  rc = sqlite3_open_v2(path, db, (flags & ~SQLITE_OPEN_FULLMUTEX)|SQLITE_OPEN_NOMUTEX, vfs);
+  if( *db ) ocx_handle_add(&ocx_current->databases, *db);
+  return rc;
+}
+int ocx_sqlite3_open(const char *path, sqlite3 **db){
+  return ocx_sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE|SQLITE_OPEN_CREATE, 0);
+}
+int ocx_sqlite3_close(sqlite3 *db){
+  int rc;
+  /* A fatal error closes what is open; the borrower still has this one, and it ends with the session. */
+  if( lent && db==lent_db ) return SQLITE_BUSY;
+  rc = sqlite3_close(db);
+  if( rc==SQLITE_OK && ocx_current ) ocx_handle_drop(&ocx_current->databases, db);
+  return rc;
+}
+int ocx_sqlite3_busy_timeout(sqlite3 *db, int ms){
+  return sqlite3_busy_timeout(db, ocx_current && ms>busy_timeout_ms ? busy_timeout_ms : ms);
+}
+
+/* ---- The lent handle: while no call runs, SQLite calls nothing of Fossil's ---- */
+
+void ocx_lend(OcxSession *s, sqlite3 *db){
+  lent = s;
+  lent_db = db;
+  lent_unprotected = 0;
+}
+void ocx_lend_end(void){ lent = 0; }
+int ocx_is_lent(const OcxSession *s){ return lent==s; }
+void ocx_transaction_unprotect(int yes){ lent_unprotected = yes; }
+
+static void name_add(Handles *h, const char *name){
+  char *copy = strdup(name);
+  if( copy ) ocx_handle_add(h, copy);
+}
+static int names_has(const Handles *h, const char *name){
+  for(size_t i=0; name && i<h->count; i++){
+    if( sqlite3_stricmp(name, h->items[i])==0 ) return 1;
+  }
+  return 0;
+}
+
+/*
+** What a borrower may ask for.  A statement that would run Fossil's code is refused, since that
+** code could leave and would jump over the borrower.  "protected_setting" is safe: a trigger on
+** `config` asks it, and with Fossil's data as before any call it answers 0 and does no more.
+*/
+static int borrower_may(int action, const char *a, const char *b){
+  switch( action ){
+    case SQLITE_FUNCTION:
+      return !names_has(&lent->functions, b) || sqlite3_stricmp(b, "protected_setting")==0;
+    case SQLITE_CREATE_VTABLE: case SQLITE_DROP_VTABLE: case SQLITE_ATTACH: case SQLITE_DETACH:
+      return 0;
+    case SQLITE_READ:
+      return !names_has(&lent->modules, a) && sqlite3_strnicmp(a, "fts", 3)!=0;
+    case SQLITE_INSERT: case SQLITE_UPDATE: case SQLITE_DELETE:
+      if( sqlite3_strnicmp(a, "fts", 3)==0 ) return 0;
+      if( sqlite3_stricmp(a, "user")==0 || sqlite3_stricmp(a, "config")==0 ) return lent_unprotected;
+      return 1;
+    default:
+      return 1;
+  }
+}
+static int authorize(void *arg, int action, const char *a, const char *b, const char *c, const char *d){
+  (void)arg;
+  OcxSession *s = ocx_current;
+  if( s ) return s->authorizer ? s->authorizer(s->authorizer_arg, action, a, b, c, d) : SQLITE_OK;
+  return lent==0 || borrower_may(action, a, b) ? SQLITE_OK : SQLITE_DENY;
+}
+/* Non-zero turns a commit into a rollback: nothing commits but by ocx_transaction_end(). */
+static int commit_hook(void *arg){
+  (void)arg;
+  if( ocx_current==0 ) return 1;
+  return ocx_current->commit_hook ? ocx_current->commit_hook(ocx_current->commit_arg) : 0;
+}
+
+int ocx_sqlite3_set_authorizer(sqlite3 *db, OcxAuthorizer f, void *arg){
+  if( ocx_current==0 || f==0 ) return sqlite3_set_authorizer(db, f, arg);
+  ocx_current->authorizer = f;
+  ocx_current->authorizer_arg = arg;
+  return sqlite3_set_authorizer(db, authorize, 0);
+}
+void *ocx_sqlite3_commit_hook(sqlite3 *db, int (*f)(void*), void *arg){
+  if( ocx_current==0 ) return sqlite3_commit_hook(db, f, arg);
+  ocx_current->commit_hook = f;
+  ocx_current->commit_arg = arg;
+  return sqlite3_commit_hook(db, commit_hook, 0);
+}
+int ocx_sqlite3_create_function(sqlite3 *db, const char *name, int n, int flags, void *arg,
+    void (*function)(sqlite3_context*, int, sqlite3_value**),
+    void (*step)(sqlite3_context*, int, sqlite3_value**), void (*final)(sqlite3_context*)){
+  if( ocx_current ) name_add(&ocx_current->functions, name);
+  return sqlite3_create_function(db, name, n, flags, arg, function, step, final);
+}
+int ocx_sqlite3_create_module(sqlite3 *db, const char *name, const sqlite3_module *module, void *arg){
+  if( ocx_current ) name_add(&ocx_current->modules, name);
+  return sqlite3_create_module(db, name, module, arg);
+}

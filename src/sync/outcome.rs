@@ -1,0 +1,60 @@
+//! What a sync did.
+
+use std::fmt;
+
+use super::unversioned::UnversionedChanges;
+
+/// What a push or pull did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The server holds these now.
+    Sent {
+        /// Check-ins that it did not hold before.
+        check_ins: usize,
+        /// All artifacts sent.
+        artifacts: usize,
+    },
+    /// The server held everything already.
+    NothingToSend,
+    /// These are here now.
+    Received {
+        /// All artifacts received.
+        artifacts: usize,
+    },
+    /// The server had nothing new.
+    NothingToReceive,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sent { check_ins, artifacts } => {
+                write!(f, "sent {check_ins} check-ins, {artifacts} artifacts")
+            }
+            Self::NothingToSend => f.write_str("nothing to send"),
+            Self::Received { artifacts } => write!(f, "received {artifacts} artifacts"),
+            Self::NothingToReceive => f.write_str("nothing to receive"),
+        }
+    }
+}
+
+/// What a sync did, for each thing that it was to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Synced {
+    /// What was sent, where that was asked for.
+    pub sent: Option<Outcome>,
+    /// What was received, likewise.
+    pub received: Option<Outcome>,
+    /// What became of unversioned files, likewise.
+    pub unversioned: Option<UnversionedChanges>,
+}
+
+impl fmt::Display for Synced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [&self.sent, &self.received].into_iter().flatten().map(ToString::to_string);
+        let parts: Vec<_> = parts.chain(self.unversioned.iter().map(ToString::to_string)).collect();
+        f.write_str(&parts.join("; "))
+    }
+}

@@ -1,0 +1,196 @@
+//! What each content of a set is: whether it has its hash, and whether Fossil would obey it. Hashing takes most of
+//! the time, so it is done on several threads.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::findings::{Findings, Structural};
+use super::staged::{Seals, Staged};
+use super::walk::Expanded;
+use crate::error::{Error, Kind, Result};
+use crate::format::artifact::{Manifest, Sniffed, looks_like_artifact, sniff};
+use crate::name::Hash;
+
+/// Bytes of contents that may wait for a thread.
+const WAITING_MAX: usize = 16 << 20;
+/// Bytes of likely artifacts that stay at hand after the walk.
+const KEPT_MAX: usize = 24 << 20;
+/// The most threads that verify.
+const THREADS_MAX: usize = 8;
+
+/// What may be a structural artifact, by its first bytes.
+pub(super) struct Likely {
+    pub row: usize,
+    pub sniffed: Sniffed,
+    content: Option<Arc<Vec<u8>>>,
+}
+
+impl Likely {
+    /// The artifact, not verified yet. Empty if it did not stay at hand.
+    pub fn text(&self) -> &[u8] {
+        self.content.as_deref().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Contents on their way to the threads that verify them.
+pub(super) struct Queue<'a> {
+    staged: &'a Staged,
+    /// The findings of an earlier verification: then this one has nothing to do.
+    known: Option<Arc<Findings>>,
+    state: Mutex<State>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<(usize, Arc<Vec<u8>>)>,
+    bytes: usize,
+    closed: bool,
+    findings: Findings,
+    seals: Option<Seals>,
+    failure: Option<Error>,
+}
+
+impl Staged {
+    /// Runs `work`, which walks the set, and verifies every artifact meanwhile, some when `work` is already past
+    /// the walk: on an error, the caller undoes what `work` did. A set that was verified before is not verified again.
+    pub(super) fn judge<T>(&self, work: impl FnOnce(&Queue<'_>) -> Result<T>) -> Result<(Arc<Findings>, T)> {
+        let queue =
+            Queue { staged: self, known: self.findings(), state: Mutex::default(), more: Condvar::new() };
+        // The caller's thread works too.
+        let threads = thread::available_parallelism().map_or(1, |n| n.get() - 1).clamp(1, THREADS_MAX);
+        let threads = if queue.known.is_some() { 0 } else { threads };
+        let worked = thread::scope(|scope| {
+            // Also when `work` panics: the threads must end.
+            let closing = Closing(&queue);
+            for _ in 0..threads {
+                // If a thread cannot be had, the walk does its work.
+                let _ = thread::Builder::new().spawn_scoped(scope, || queue.work());
+            }
+            let worked = work(&queue);
+            drop(closing);
+            while queue.take_one() {}
+            worked
+        });
+        let state = queue.state.into_inner();
+        let findings = state.failure.map_or(Ok(state.findings), Err)?;
+        let worked = worked?;
+        if let Some(known) = queue.known {
+            return Ok((known, worked));
+        }
+        findings.refuse_control_as_content()?;
+        let findings = match state.seals {
+            Some(seals) => self.set_verified(findings, seals),
+            None => findings.into(),
+        };
+        Ok((findings, worked))
+    }
+
+    /// Verifies every artifact, unless that was done before. `external` gives the contents that are not in the set.
+    pub(crate) fn verify(
+        &self,
+        external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
+    ) -> Result<Arc<Findings>> {
+        if let Some(findings) = self.findings() {
+            return Ok(findings);
+        }
+        Ok(self.judge(|queue| queue.walk(external, |_| Ok(())))?.0)
+    }
+}
+
+/// Lets the threads end.
+struct Closing<'a, 'b>(&'a Queue<'b>);
+
+impl Drop for Closing<'_, '_> {
+    fn drop(&mut self) {
+        self.0.state.lock().closed = true;
+        self.0.more.notify_all();
+    }
+}
+
+impl Queue<'_> {
+    /// Expands every artifact, calls `visit` with each and has it verified. Returns what may be structural artifacts.
+    pub(super) fn walk(
+        &self,
+        external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
+        mut visit: impl FnMut(&Expanded<'_>) -> Result<()>,
+    ) -> Result<Vec<Likely>> {
+        let (mut likely, mut kept) = (Vec::new(), 0);
+        let mut seals = Seals::new(self.staged.rows().len());
+        self.staged.walk(external, |expanded| {
+            visit(&expanded)?;
+            let Expanded { row, packed, content } = expanded;
+            if let Some(sniffed) = sniff(&content) {
+                kept += content.len();
+                let content = (kept <= KEPT_MAX).then(|| Arc::clone(&content));
+                likely.push(Likely { row, sniffed, content });
+            }
+            if self.known.is_some() {
+                return Ok(());
+            }
+            seals.add(row, packed);
+            self.push(row, content)
+        })?;
+        self.state.lock().seals = Some(seals);
+        Ok(likely)
+    }
+
+    /// Hands a content over. If too much waits already, does a part of the work.
+    fn push(&self, row: usize, content: Arc<Vec<u8>>) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Some(e) = state.failure.take() {
+            return Err(e);
+        }
+        state.bytes += content.len();
+        let too_much = state.bytes > WAITING_MAX;
+        state.waiting.push_back((row, content));
+        drop(state);
+        self.more.notify_one();
+        if too_much {
+            self.take_one();
+        }
+        Ok(())
+    }
+
+    /// Judges one content, if one waits.
+    fn take_one(&self) -> bool {
+        let mut state = self.state.lock();
+        let Some((row, content)) = state.waiting.pop_front() else { return false };
+        state.bytes -= content.len();
+        drop(state);
+        self.judge(row, &content);
+        true
+    }
+
+    fn work(&self) {
+        loop {
+            let mut state = self.state.lock();
+            self.more.wait_while(&mut state, |state| state.waiting.is_empty() && !state.closed);
+            if state.waiting.is_empty() {
+                return;
+            }
+            drop(state);
+            self.take_one();
+        }
+    }
+
+    fn judge(&self, row: usize, content: &[u8]) {
+        let hash = self.staged.rows()[row].hash;
+        if !hash.names(content) {
+            let what = format!("artifact `{hash}` does not have that hash");
+            let failure = Error::new(Kind::Corrupt, what).with_hint("Get it anew.");
+            self.state.lock().failure = Some(self.staged.source().blame(failure));
+            return;
+        }
+        let (check_in, files) = Manifest::parse_apart(content).ok().unzip();
+        if check_in.is_none() && !looks_like_artifact(content) {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.findings.files.extend(files.unwrap_or_default());
+        state.findings.structural.push(Structural { row, hash, check_in });
+    }
+}

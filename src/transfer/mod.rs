@@ -1,0 +1,31 @@
+//! One receiver and one sender of artifacts.
+//!
+//! The receiver takes a set of artifacts as it came ([`Staged`]): it expands each, verifies it, judges the whole set by the
+//! rules of its source, stores the rows as they are and has Fossil's code link them in. All of this is one
+//! transaction. The sender selects artifacts and packs them. Where a set comes from or goes to (a file, a
+//! network) is the business of the rooms above.
+
+mod bases;
+mod findings;
+mod judge;
+mod link;
+mod order;
+mod pack;
+mod receive;
+mod row;
+mod rules;
+mod select;
+mod staged;
+mod store;
+mod walk;
+
+pub(crate) use bases::Bases;
+pub(crate) use findings::Findings;
+pub(crate) use pack::pack;
+pub use receive::{Import, Imported};
+pub(crate) use receive::{check, receive};
+pub use row::Progress;
+pub(crate) use row::{Basis, Row, data_max};
+pub use select::Selection;
+pub(crate) use select::select;
+pub(crate) use staged::{Reader, Source, Staged};

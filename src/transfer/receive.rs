@@ -1,0 +1,152 @@
+//! Taking a set of artifacts into a repository: all of it or nothing.
+//!
+//! Rows are stored as they came, deltas as deltas, in the one transaction in which Fossil's code then links
+//! the artifacts in.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::bases::Bases;
+use super::findings::Findings;
+use super::judge::{Likely, Queue};
+use super::link::link;
+use super::row::Progress;
+use super::rules;
+use super::staged::Staged;
+use super::store::{Stored, Storing};
+use crate::engine::Change;
+use crate::error::Result;
+use crate::name::{Branch, Hash, User};
+
+/// How artifacts are taken in.
+#[derive(Clone)]
+pub struct Import {
+    /// The login of this repository that the artifacts are received from.
+    pub user: User,
+    /// Accept nothing new but check-ins by this user on this branch, their files, and the tags that they set on
+    /// themselves: for what comes from others. What is here and public already brings nothing, and may be of anyone.
+    pub only: Option<(User, Branch)>,
+    /// Called for every artifact.
+    pub progress: Option<Progress>,
+}
+
+impl Import {
+    /// Everything is accepted, in the name of `user`.
+    #[must_use]
+    pub fn by(user: User) -> Self {
+        Self { user, only: None, progress: None }
+    }
+}
+
+impl std::fmt::Debug for Import {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Import").field("user", &self.user).field("only", &self.only).finish_non_exhaustive()
+    }
+}
+
+/// What an import brought.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Imported {
+    /// The check-ins that are new here, the oldest first.
+    pub check_ins: Vec<Hash>,
+    /// How many artifacts are new here.
+    pub artifacts: usize,
+    /// How many were here already.
+    pub present: usize,
+}
+
+/// Verifies a set and applies the rules of an import, but for those that need Fossil's linking: on which branch its
+/// check-ins come to be. Nothing is written.
+///
+/// # Errors
+/// As for [`receive`].
+pub(crate) fn check(db: &Connection, staged: &Staged, import: &Import) -> Result<Arc<Findings>> {
+    rules::nothing_shunned(db, staged)?;
+    let held = rules::held(db, staged)?;
+    let mut bases = Bases::of(db, staged)?;
+    let findings = staged.verify(|hash| bases.content(hash))?;
+    rules::no_private_parent(db, staged, &findings)?;
+    if let Some((user, _)) = &import.only {
+        rules::only_check_ins(staged, &findings, user, |row| held[row])?;
+    }
+    Ok(findings)
+}
+
+/// Takes all of a set in. After an error, the transaction must be rolled back.
+///
+/// # Errors
+/// [`Kind::NotFound`] when a basis is not here with content; [`Kind::Corrupt`] for content that does not have its hash;
+/// [`Kind::Denied`] for what is shunned here, follows a private check-in, or is not what [`Import::only`] accepts;
+/// [`Kind::Invalid`] for file content that would be obeyed as a control artifact; [`Kind::TooLarge`],
+/// [`Kind::DiskFull`].
+///
+/// [`Kind::NotFound`]: crate::error::Kind::NotFound
+/// [`Kind::Corrupt`]: crate::error::Kind::Corrupt
+/// [`Kind::Denied`]: crate::error::Kind::Denied
+/// [`Kind::Invalid`]: crate::error::Kind::Invalid
+/// [`Kind::TooLarge`]: crate::error::Kind::TooLarge
+/// [`Kind::DiskFull`]: crate::error::Kind::DiskFull
+pub(crate) fn receive(change: &mut Change<'_>, staged: &Staged, import: &Import) -> Result<Imported> {
+    rules::nothing_shunned(change.connection(), staged)?;
+    let held = rules::held(change.connection(), staged)?;
+    let (findings, (stored, likely)) = staged.judge(|queue| {
+        let (stored, likely) = store(change, staged, import, queue)?;
+        // What is not from others is linked in while it is verified: if that fails, all is undone.
+        if import.only.is_none() {
+            link(change, staged, &stored, &likely)?;
+        }
+        Ok((stored, likely))
+    })?;
+    rules::no_content_is_control(change.connection(), &findings, &stored)?;
+    rules::no_private_parent(change.connection(), staged, &findings)?;
+    if let Some((user, _)) = &import.only {
+        rules::only_check_ins(staged, &findings, user, |row| held[row] && !stored.is_new(row))?;
+        link(change, staged, &stored, &likely)?;
+    }
+    let check_ins = in_order(staged, &findings, &stored);
+    rules::all_linked(change.connection(), staged, &check_ins, &stored)?;
+    if let Some((_, branch)) = &import.only {
+        rules::only_branch(change.connection(), staged, &check_ins, &stored, branch)?;
+    }
+    Ok(Imported {
+        check_ins: check_ins.iter().map(|&row| staged.rows()[row].hash).collect(),
+        artifacts: stored.new,
+        present: staged.rows().len() - stored.new,
+    })
+}
+
+/// Expands and stores every row. Returns what may be structural artifacts, too.
+fn store(
+    change: &mut Change<'_>,
+    staged: &Staged,
+    import: &Import,
+    queue: &Queue<'_>,
+) -> Result<(Stored, Vec<Likely>)> {
+    let receipt = change.receipt()?;
+    let mut storing = Storing::new(change.connection(), staged, receipt)?;
+    let (mut done, all) = (0, staged.rows().len() as u64);
+    let mut bases = Bases::of(change.connection(), staged)?;
+    let likely = queue.walk(
+        |hash| bases.content(hash),
+        |expanded| {
+            done += 1;
+            if let Some(progress) = &import.progress {
+                progress(done, all);
+            }
+            storing.store(expanded)
+        },
+    )?;
+    Ok((storing.finish()?, likely))
+}
+
+/// The new check-ins by their time.
+fn in_order(staged: &Staged, findings: &Findings, stored: &Stored) -> Vec<usize> {
+    let mut found: Vec<(&str, usize)> = findings
+        .check_ins()
+        .filter(|(artifact, _)| stored.is_new(artifact.row))
+        .map(|(artifact, manifest)| (manifest.date.as_str(), artifact.row))
+        .collect();
+    found.sort_unstable_by_key(|&(date, row)| (date, staged.rows()[row].id));
+    found.into_iter().map(|(_, row)| row).collect()
+}

@@ -1,0 +1,153 @@
+//! What a set of artifacts must be to be taken in.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::findings::{Findings, control_as_content};
+use super::staged::Staged;
+use super::store::Stored;
+use crate::error::{Error, Kind, Result};
+use crate::name::{Branch, Hash, User};
+
+/// The advice to who sends what is not its own.
+const OWN: &str = "Send only check-ins of your own on your own branch, with their files.";
+
+/// Refuses what is shunned here.
+pub(super) fn nothing_shunned(db: &Connection, staged: &Staged) -> Result<()> {
+    if !db.prepare("SELECT 1 FROM shun")?.exists([])? {
+        return Ok(());
+    }
+    let mut query = db.prepare("SELECT 1 FROM shun WHERE uuid=?1")?;
+    for row in staged.rows() {
+        if query.exists([row.hash.as_str()])? {
+            return Err(denied(
+                format!("the artifact `{}` is shunned here", row.hash),
+                format!("Ask for a {} without it.", staged.noun()),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What the repository knows as a file's content must not come as a control artifact, nor the reverse.
+pub(super) fn no_content_is_control(db: &Connection, findings: &Findings, stored: &Stored) -> Result<()> {
+    let mut is_file = db.prepare("SELECT 1 FROM mlink WHERE fid=?1")?;
+    for artifact in &findings.structural {
+        if stored.is_new(artifact.row) && is_file.exists([stored.rids[artifact.row]])? {
+            return Err(control_as_content(&artifact.hash));
+        }
+    }
+    let mut is_control = db.prepare("SELECT 1 FROM blob JOIN event ON objid=rid WHERE uuid=?1")?;
+    for file in &findings.files {
+        if is_control.exists([file.as_str()])? {
+            return Err(control_as_content(file));
+        }
+    }
+    Ok(())
+}
+
+/// A public check-in that names a private one as parent would show that there is one.
+pub(super) fn no_private_parent(db: &Connection, staged: &Staged, findings: &Findings) -> Result<()> {
+    let mut query = db.prepare("SELECT 1 FROM private JOIN blob USING(rid) WHERE uuid=?1")?;
+    for (artifact, manifest) in findings.check_ins() {
+        for parent in manifest.parents.iter().chain(&manifest.baseline) {
+            if query.exists([parent.as_str()])? {
+                return Err(denied(
+                    format!("the parent `{parent}` of check-in `{}` is private here", artifact.hash.short()),
+                    format!("Publish the parent first, or ask for a {} that holds it.", staged.noun()),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Of each row whether the repository has it already, for everyone.
+pub(super) fn held(db: &Connection, staged: &Staged) -> Result<Vec<bool>> {
+    let sql = "SELECT 1 FROM blob WHERE uuid=?1 AND size>=0
+               AND NOT EXISTS(SELECT 1 FROM private WHERE private.rid=blob.rid)";
+    let mut query = db.prepare(sql)?;
+    staged.rows().iter().map(|row| Ok(query.exists([row.hash.as_str()])?)).collect()
+}
+
+/// Besides what is held, only check-ins by `user` that tag nothing but themselves, and their files.
+pub(super) fn only_check_ins(
+    staged: &Staged,
+    findings: &Findings,
+    user: &User,
+    is_held: impl Fn(usize) -> bool,
+) -> Result<()> {
+    let refused =
+        |hash: &Hash, why: &str| Err(denied(format!("the artifact `{hash}` {why}"), OWN.to_owned()));
+    let mut expected = findings.files.clone();
+    for artifact in findings.structural.iter().filter(|artifact| !is_held(artifact.row)) {
+        let hash = artifact.hash;
+        let Some(manifest) = &artifact.check_in else {
+            return refused(&hash, "is no check-in, and not a file of one");
+        };
+        if manifest.user.as_deref() != Some(user.as_str()) {
+            let other = manifest.user.as_deref().unwrap_or("nobody");
+            return refused(&hash, &format!("is a check-in by `{other}` and not by `{user}`"));
+        }
+        if manifest.tags.iter().any(|tag| tag.target.is_some_and(|target| target != hash)) {
+            return refused(&hash, "tags another artifact than itself");
+        }
+        expected.insert(hash);
+    }
+    let rows = staged.rows().iter().enumerate();
+    match rows.filter(|(row, _)| !is_held(*row)).find(|(_, row)| !expected.contains(&row.hash)) {
+        Some((_, row)) => {
+            refused(&row.hash, &format!("is not a file of a check-in of the {}", staged.noun()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Every check-in of the set must be one for Fossil too.
+pub(super) fn all_linked(
+    db: &Connection,
+    staged: &Staged,
+    check_ins: &[usize],
+    stored: &Stored,
+) -> Result<()> {
+    let mut query = db.prepare("SELECT 1 FROM event WHERE objid=?1 AND type='ci'")?;
+    for &row in check_ins {
+        if !query.exists([stored.rids[row]])? {
+            let hash = staged.rows()[row].hash;
+            let what = format!(
+                "the check-in `{hash}` cannot be linked in: its baseline is not here, or it is malformed"
+            );
+            let hint = format!("Pull first, or make the {} anew.", staged.noun());
+            return Err(Error::new(Kind::Invalid, what).with_hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// Every new check-in must be on `branch`, as Fossil sees it, and move no other check-in.
+pub(super) fn only_branch(
+    db: &Connection,
+    staged: &Staged,
+    check_ins: &[usize],
+    stored: &Stored,
+    branch: &Branch,
+) -> Result<()> {
+    let sql = "SELECT value FROM tagxref WHERE rid=?1 AND tagid=8 AND tagtype>0";
+    let mut query = db.prepare(sql)?;
+    for &row in check_ins {
+        let on: Option<String> = query.query_row([stored.rids[row]], |row| row.get(0)).optional()?;
+        let on = on.unwrap_or_else(|| "trunk".to_owned());
+        if on != branch.as_str() {
+            let hash = staged.rows()[row].hash;
+            return Err(denied(
+                format!("the check-in `{hash}` is on branch `{on}` and not on `{branch}`"),
+                OWN.to_owned(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A refusal that names an artifact.
+fn denied(what: String, hint: String) -> Error {
+    Error::new(Kind::Denied, what).with_hint(hint)
+}

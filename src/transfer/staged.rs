@@ -1,0 +1,113 @@
+//! A set of artifacts as it came, before anything of it is believed.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, OnceLock};
+
+use super::findings::Findings;
+use super::order::Order;
+use super::row::{Basis, Row};
+use crate::error::{Error, Result};
+use crate::name::Hash;
+
+/// Where the data of staged rows lie.
+pub(crate) trait Source: Send + Sync {
+    /// Begins to read. The data do not change while the reader is there.
+    fn reader(&self) -> Result<Box<dyn Reader + '_>>;
+
+    /// What messages call the set, as `bundle`.
+    fn noun(&self) -> &'static str;
+
+    /// Puts the source's name and an advice into an error about what came from it.
+    fn blame(&self, e: Error) -> Error;
+}
+
+/// Reads the data of staged rows.
+pub(crate) trait Reader {
+    /// Replaces what is in `data` by the packed data of the row with that id.
+    fn read(&mut self, id: i64, data: &mut Vec<u8>) -> Result<()>;
+}
+
+/// A set of packed artifacts. The order of the rows, the sizes and the hashes are what the source says.
+pub(crate) struct Staged {
+    rows: Vec<Row>,
+    order: Order,
+    source: Arc<dyn Source>,
+    verified: OnceLock<Verified>,
+}
+
+/// The result of the one verification, and how to tell whether the data are still those that were verified.
+struct Verified {
+    findings: Arc<Findings>,
+    seals: Seals,
+}
+
+/// A keyed checksum of each row's data. The key is random and never leaves the process, so nobody can replace data
+/// by others with the same checksum. It costs a small part of what verifying costs.
+pub(super) struct Seals {
+    key: RandomState,
+    sums: Vec<u64>,
+}
+
+impl Staged {
+    /// # Errors
+    /// [`Kind::Invalid`](crate::error::Kind::Invalid) when deltas run in a circle.
+    pub fn new(rows: Vec<Row>, source: Arc<dyn Source>) -> Result<Self> {
+        let order = Order::of(&rows).map_err(|e| source.blame(e))?;
+        Ok(Self { rows, order, source, verified: OnceLock::new() })
+    }
+
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    pub(super) fn order(&self) -> &Order {
+        &self.order
+    }
+
+    pub(super) fn source(&self) -> &dyn Source {
+        &*self.source
+    }
+
+    pub(super) fn noun(&self) -> &'static str {
+        self.source.noun()
+    }
+
+    /// The artifacts that the receiver must have, each once.
+    pub fn bases(&self) -> Vec<Hash> {
+        let external = |row: &Row| if let Basis::External(hash) = row.basis { Some(hash) } else { None };
+        let mut bases: Vec<_> = self.rows.iter().filter_map(external).collect();
+        bases.sort_unstable();
+        bases.dedup();
+        bases
+    }
+
+    /// What a verification found, if there was one.
+    pub fn findings(&self) -> Option<Arc<Findings>> {
+        self.verified.get().map(|verified| Arc::clone(&verified.findings))
+    }
+
+    /// Whether data are those that were verified as the row's; nothing before a verification.
+    pub(super) fn is_as_verified(&self, row: usize, data: &[u8]) -> Option<bool> {
+        self.verified.get().map(|verified| verified.seals.fit(row, data))
+    }
+
+    /// Keeps the findings, so that the set is not verified again.
+    pub(super) fn set_verified(&self, findings: Findings, seals: Seals) -> Arc<Findings> {
+        // Two threads may verify the set at once. Both find the same, or the data have changed and the reader says so.
+        Arc::clone(&self.verified.get_or_init(|| Verified { findings: findings.into(), seals }).findings)
+    }
+}
+
+impl Seals {
+    pub fn new(rows: usize) -> Self {
+        Self { key: RandomState::new(), sums: vec![0; rows] }
+    }
+
+    pub fn add(&mut self, row: usize, data: &[u8]) {
+        self.sums[row] = self.key.hash_one(data);
+    }
+
+    fn fit(&self, row: usize, data: &[u8]) -> bool {
+        self.sums[row] == self.key.hash_one(data)
+    }
+}
