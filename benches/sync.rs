@@ -9,7 +9,7 @@
 
 mod common;
 #[allow(dead_code, clippy::unwrap_used, reason = "it is the tests'")]
-#[path = "../tests/sync/front.rs"]
+#[path = "../tests/support/front.rs"]
 mod front;
 
 use std::cell::RefCell;

@@ -1,6 +1,6 @@
 //! The one cancel: a handle by which one thread ends what another has under way.
 //!
-//! It needs no runtime. What waits for something else than a flag says by [`Cancel::on_cancel`] how it is to be woken.
+//! It needs no runtime. Code that waits for something other than a flag says with [`Cancel::on_cancel`] how to wake it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::error::{Error, Kind};
 
-/// Ends from another thread what is under way. Clones are one handle.
+/// A handle that ends work from another thread. Its clones are the same handle.
 ///
 /// ```
 /// use ocx::cancel::Cancel;
@@ -37,7 +37,7 @@ impl Cancel {
         Self::default()
     }
 
-    /// Ends what was given this handle, at once even while it waits; what is begun with it later does not begin.
+    /// Ends all work that has this handle, at once, even while it waits. Work that starts later with it ends at once too.
     pub fn cancel(&self) {
         let callbacks = {
             let mut state = self.0.lock();
@@ -49,7 +49,7 @@ impl Cancel {
         }
     }
 
-    /// Whether [`cancel`](Self::cancel) was called.
+    /// Returns whether [`cancel`](Self::cancel) was called.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.lock().cancelled
@@ -63,8 +63,8 @@ impl Cancel {
         if self.is_cancelled() { Err(Error::new(Kind::Cancelled, what)) } else { Ok(()) }
     }
 
-    /// Has a cancel call `callback`, on the cancelling thread, until the guard is dropped. After a cancel it is called
-    /// at once. It must not wait for anything.
+    /// Calls `callback` on the cancelling thread when a cancel comes, until the guard is dropped. If it came already,
+    /// calls it at once. The callback must not wait for anything.
     pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) -> OnCancel {
         let mut state = self.0.lock();
         if state.cancelled {
@@ -86,7 +86,7 @@ impl fmt::Debug for Cancel {
     }
 }
 
-/// A callback of [`Cancel::on_cancel`], taken back when this is dropped.
+/// The guard of a callback of [`Cancel::on_cancel`]. Dropping it takes the callback back.
 #[derive(Debug)]
 #[must_use = "the callback is taken back when this is dropped"]
 pub struct OnCancel {
@@ -95,7 +95,7 @@ pub struct OnCancel {
 }
 
 impl OnCancel {
-    /// Takes the callback back; says whether it was not called and never will be.
+    /// Takes the callback back. Returns whether it was not called and never will be.
     pub fn take_back(&mut self) -> bool {
         let mut state = self.cancel.0.lock();
         state.callbacks.retain(|(number, _)| *number != self.number);

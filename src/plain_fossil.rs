@@ -1,6 +1,12 @@
-//! Plain Fossil, the installed program, as the reference for tests: with a home folder of its own.
+//! Plain Fossil as the reference for unit tests: a process with a home folder of its own.
+//!
+//! `tests/support/reference.rs` says which program that is. Where it is this project's own Fossil, the running test
+//! program starts itself again and becomes Fossil, since `cargo test --lib` builds no other program.
 
-use std::ffi::OsStr;
+#[path = "../tests/support/reference.rs"]
+mod reference;
+
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -51,7 +57,7 @@ impl PlainFossil {
 
     /// A command not yet started, in the tree.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new("fossil");
+        let mut command = reference::program().map_or_else(own, Command::new);
         command.args(args).current_dir(self.tree()).stdin(std::process::Stdio::null());
         command.env("HOME", self.home()).env("FOSSIL_HOME", self.home()).env("USER", "ann");
         command
@@ -155,4 +161,35 @@ impl PlainFossil {
 fn make_executable(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The end of the test harness's own arguments.
+const END: &str = "--";
+
+/// This test program as plain Fossil. Its standard output is kept for Fossil; what the harness prints is dropped.
+fn own() -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$0\" \"$@\" 3>&1 >/dev/null"]).arg(std::env::current_exe().unwrap());
+    command.args([
+        "--exact",
+        "plain_fossil::as_plain_fossil",
+        "--ignored",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
+    // Fossil counts on the stack of a program's first thread.
+    command.arg(END).env("RUST_MIN_STACK", "8388608");
+    command
+}
+
+#[test]
+#[ignore = "becomes plain Fossil; the other tests start it in a process of its own"]
+fn as_plain_fossil() {
+    let output = fs::OpenOptions::new().write(true).open("/dev/fd/3").unwrap();
+    rustix::stdio::dup2_stdout(&output).unwrap();
+    drop(output);
+    let words = std::env::args_os().skip_while(|word| word != END).skip(1);
+    std::process::exit(crate::engine::plain(
+        std::iter::once(OsString::from("fossil")).chain(words).collect(),
+    ));
 }

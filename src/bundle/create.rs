@@ -1,13 +1,12 @@
 //! A new bundle file: its tables, and how it comes to stand at its path.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rusqlite::Connection;
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Kind, Result};
+use crate::tree::{new_beside, persist_new};
 
 /// The columns of the two tables, in order.
 pub(super) const COLUMNS: [(&str, &[&str]); 2] =
@@ -30,25 +29,21 @@ fn exists(path: &Path) -> Error {
         .with_hint("Name a file that does not exist yet.")
 }
 
-/// A file beside `path`, where there must be nothing, that becomes it later.
+/// Makes a temporary file beside `path`, to be renamed to it. Refuses a `path` where there is something.
 pub(super) fn new_file(path: &Path) -> Result<NamedTempFile> {
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
     }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new();
-    file.prefix(".ocx-bundle").permissions(Permissions::from_mode(0o666));
-    file.tempfile_in(folder).map_err(|e| cannot_write(path, e))
+    new_beside(path, 0o666).map_err(|e| cannot_write(path, e))
 }
 
 /// Gives the file its name once it is on the disk. Returns its size in bytes.
 pub(super) fn finish(file: NamedTempFile, path: &Path) -> Result<u64> {
-    file.as_file().sync_all().map_err(|e| cannot_write(path, e))?;
     let size = file.as_file().metadata().map_err(|e| cannot_write(path, e))?.len();
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(size),
-        Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(path)),
-        Err(e) => Err(cannot_write(path, e.error)),
+    match persist_new(file, path) {
+        Ok(()) => Ok(size),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(path)),
+        Err(e) => Err(cannot_write(path, e)),
     }
 }
 
@@ -57,7 +52,7 @@ fn cannot_write(path: &Path, e: std::io::Error) -> Error {
         .with_hint("Check the folder of the bundle.")
 }
 
-/// An empty bundle in a file that nobody else knows of yet.
+/// Makes an empty bundle in a file that nobody else knows of yet.
 pub(super) fn new_bundle(path: &Path) -> Result<Connection> {
     let db = Connection::open(path)?;
     db.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;")?;

@@ -90,7 +90,7 @@ impl Bundle {
         self.inner.staged.bases()
     }
 
-    /// Whether every delta's basis is in the bundle, so that it can be imported wherever its parents are.
+    /// Whether every delta's basis is in the bundle. Such a bundle can be imported wherever its parents are.
     #[must_use]
     pub fn is_standalone(&self) -> bool {
         !self.inner.staged.rows().iter().any(|row| matches!(row.basis, Basis::External(_)))
@@ -146,12 +146,12 @@ impl Reader for FileReader<'_> {
 
 impl Drop for FileReader<'_> {
     fn drop(&mut self) {
-        // Nothing was written. A failure leaves the transaction, in which the next read says what is wrong.
+        // Nothing was written, so a failure loses nothing.
         let _ = self.db.execute_batch("ROLLBACK");
     }
 }
 
-/// The error in the context of its bundle. SQLite's own words are for the cause only.
+/// Names the bundle in an error. SQLite's own words stay in the cause.
 pub(super) fn in_bundle(name: &str, e: Error) -> Error {
     let is_sqlites =
         std::error::Error::source(&e).is_some_and(<dyn std::error::Error>::is::<rusqlite::Error>);

@@ -15,20 +15,20 @@ impl Repository {
     ///
     /// # Errors
     /// [`Kind::Foreign`] for a bundle of another project; [`Kind::NotFound`] when a basis is not here with content, or
-    /// there is no such user; [`Kind::Corrupt`] for content that has not its hash; [`Kind::TooLarge`]; [`Kind::Denied`] for what
+    /// there is no such user; [`Kind::Corrupt`] for content that does not have its hash; [`Kind::TooLarge`]; [`Kind::Denied`] for what
     /// is shunned here, follows a private check-in, or is not what [`Import::only`] accepts; [`Kind::Invalid`] for file
     /// content that would be obeyed as a control artifact; [`Kind::Busy`], [`Kind::DiskFull`].
     pub fn import_bundle(&self, bundle: &Bundle, import: &Import) -> Result<Imported> {
         let user = import.user.to_string();
         let (bundle, import) = (bundle.clone(), import.clone());
-        engine::transaction(self.path(), &user, move |change| {
-            same_project(change.connection(), &bundle)?;
-            receive(change, bundle.staged(), &import)
+        engine::transaction(self.path(), &user, move |transaction| {
+            same_project(transaction.connection(), &bundle)?;
+            receive(transaction, bundle.staged(), &import)
         })
     }
 
-    /// Verifies a bundle and lists what is in it, with the refusals of an import but for those that need Fossil's
-    /// linking: on which branch its check-ins come to be. Nothing is written.
+    /// Verifies a bundle and lists what is in it. It refuses what an import would refuse, except for the branch of the
+    /// check-ins, which only Fossil's linking tells. Writes nothing.
     ///
     /// # Errors
     /// As [`import_bundle`](Self::import_bundle).

@@ -13,6 +13,8 @@ use crate::transfer::{Basis, Row};
 /// The most artifacts that one bundle may hold.
 const ROWS_MAX: usize = 8_000_000;
 
+/// Reads all rows, and finds which are deltas from which.
+///
 /// # Errors
 /// [`Kind::Invalid`] for what contradicts itself, [`Kind::TooLarge`] for sizes over the limits.
 pub(super) fn rows(db: &Connection) -> Result<Vec<Row>> {

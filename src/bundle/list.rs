@@ -9,7 +9,7 @@ use crate::name::Hash;
 use crate::repo::store::{Store, connect};
 use crate::transfer::{Bases, Findings};
 
-/// What a bundle holds; every content was verified against its hash.
+/// What a bundle holds. Every content was verified against its hash.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Contents {
     /// The code of the project that it comes from.
@@ -39,7 +39,7 @@ pub struct BundledCheckIn {
     pub user: String,
     /// When, in UTC: `2026-11-30T10:23:45.120`.
     pub date: String,
-    /// The branch, where the bundle tells: begun by this check-in or by an ancestor in the bundle.
+    /// The branch, if this check-in or an ancestor in the bundle begins one.
     pub branch: Option<String>,
     /// Its parents, the primary one first.
     pub parents: Vec<Hash>,
@@ -49,7 +49,7 @@ impl Bundle {
     /// Verifies every artifact and lists what is in a standalone bundle.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] when the bundle builds on artifacts that are not in it: use [`contents_with`](Self::contents_with);
+    /// [`Kind::NotFound`] when the bundle builds on artifacts that are not in it (use [`contents_with`](Self::contents_with));
     /// [`Kind::Corrupt`], [`Kind::TooLarge`] and [`Kind::Invalid`] as for an import.
     pub fn contents(&self) -> Result<Contents> {
         let missing = |hash: &Hash| {
@@ -63,7 +63,7 @@ impl Bundle {
         Ok(self.contents_of(&findings))
     }
 
-    /// As [`contents`](Self::contents), with the artifacts that the bundle builds on taken from a repository.
+    /// As [`contents`](Self::contents). The artifacts that the bundle builds on are taken from a repository.
     ///
     /// # Errors
     /// As [`contents`](Self::contents); [`Kind::NotFound`] when they are not there with content.

@@ -35,7 +35,7 @@ impl Bundle {
         if !meta.is_file() {
             return Err(no_bundle(&name, "it is no file"));
         }
-        // SQLite looks first: should this be a repository that is open, closing it here would drop its locks.
+        // SQLite looks first. If this is a repository that is open, closing a file of ours would drop its locks.
         match connect(path) {
             Ok(db) => read(db, name, meta.len(), None),
             Err(e) if e.kind() == Kind::Foreign => {
@@ -78,7 +78,7 @@ fn unpack(mut from: impl Read, name: String) -> Result<Bundle> {
     read(connect(file.path())?, name, size, Some(file))
 }
 
-/// A connection that cannot write and runs nothing that the file brings.
+/// Opens a connection that cannot write and runs nothing that the file brings.
 fn connect(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -114,13 +114,13 @@ fn read(db: Connection, name: String, size: u64, unpacked: Option<NamedTempFile>
     Ok(Bundle::new(file, project_code, staged))
 }
 
-/// Only two ordinary tables with the known columns: no view, trigger, generated column or table of another kind.
+/// Refuses all but two ordinary tables with the known columns: a view, a trigger, a generated column, any other table.
 fn check_schema(db: &Connection, name: &str) -> Result<()> {
     let damaged = |e: rusqlite::Error| in_bundle(name, e.into());
     let mut query = db.prepare("SELECT type, name FROM sqlite_schema ORDER BY name").map_err(damaged)?;
     let entries = query.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
     let entries = entries.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>).map_err(damaged)?;
-    // What `PRAGMA optimize` may have left is SQLite's own and is not read.
+    // `PRAGMA optimize` may have left tables of SQLite's own. Nothing reads them.
     let ours: Vec<_> = entries.iter().filter(|(_, name)| !name.starts_with("sqlite_stat")).collect();
     if let Some((kind, other)) = ours.iter().find(|(kind, name)| kind != "table" || !is_known(name)) {
         return Err(no_bundle(name, &format!("it holds the {kind} `{}`", shown(other.as_bytes()))));

@@ -18,7 +18,7 @@ use crate::name::Hash;
 use crate::transfer::{Basis, data_max};
 
 pub(super) const MAGIC: [u8; 8] = *b"OCXBNDL1";
-/// How far back repetitions are found, as a power of two of bytes: what a reader must keep in memory.
+/// How far back repetitions are found, as a power of two of bytes. A reader must keep so much in memory.
 const WINDOW: u32 = 25;
 /// The standard level: more costs much and gains little on deltas.
 const LEVEL: i32 = 3;
@@ -74,7 +74,7 @@ impl Bundle {
         out.byte(END).and_then(|()| out.0.finish()?.flush()).map_err(cannot)
     }
 
-    /// Writes the wire form into a new file and gives its size in bytes.
+    /// Writes the wire form into a new file. Returns its size in bytes.
     ///
     /// # Errors
     /// [`Kind::Exists`] when there is something at `path`, and as [`write_wire`](Self::write_wire).
@@ -207,7 +207,7 @@ impl<R: Read> In<R> {
         Ok(byte[0])
     }
 
-    /// There must be nothing more; the frame's checksum is read and compared on the way.
+    /// Refuses what follows the end. The decoder compares the frame's checksum on the way.
     fn end(&mut self) -> Result<()> {
         match self.from.read(&mut [0]).map_err(damaged)? {
             0 => Ok(()),
@@ -238,7 +238,7 @@ impl<R: Read> In<R> {
         Err(malformed("a number is too long"))
     }
 
-    /// At most `max` bytes, for which memory is taken only as they come.
+    /// Reads at most `max` bytes. Memory is taken only as they come.
     fn bytes(&mut self, max: u64) -> Result<Vec<u8>> {
         let size = self.number()?;
         if size > max {

@@ -254,7 +254,9 @@ mod tests {
         let (never, call) = marked();
         refused(held.queue.start(call), Kind::Busy);
         held.goes_on();
-        waiting.into_iter().for_each(|call| call.wait().unwrap());
+        for call in waiting {
+            call.wait().unwrap();
+        }
         assert!(marks.iter().all(|mark| mark.load(Ordering::SeqCst)));
         assert!(!never.load(Ordering::SeqCst));
     }

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Kind, Result};
 
-/// Applies `delta` to `base` and gives the target, which may hold at most `max` bytes.
+/// Applies `delta` to `base`. Returns the target, which may hold at most `max` bytes.
 ///
 /// The checksum at the delta's end is checked, so a delta applied to the wrong base is noticed.
 ///
@@ -20,7 +20,7 @@ use crate::error::{Error, Kind, Result};
 /// ```
 ///
 /// # Errors
-/// [`Kind::Corrupt`] when the delta is malformed, was made for another base or does not give what it
+/// [`Kind::Corrupt`] when the delta is malformed, was made for another base or does not result in what it
 /// declares; [`Kind::TooLarge`] when it declares more than `max` bytes.
 pub fn apply(base: &[u8], delta: &[u8], max: usize) -> Result<Vec<u8>> {
     let mut rest = Rest(delta);
@@ -38,7 +38,7 @@ pub fn apply(base: &[u8], delta: &[u8], max: usize) -> Result<Vec<u8>> {
             return Err(damaged("it gives more bytes than it declares"));
         }
         if target.is_empty() {
-            // Only now: a lone huge size must not cost memory before any byte backs it.
+            // Not earlier: a huge size alone must not cost memory before any byte backs it.
             target.reserve_exact(size.min(base.len().saturating_add(delta.len())));
         }
         target.extend_from_slice(more);
@@ -86,7 +86,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     })
 }
 
-/// What is left of a delta; every step is checked against its end.
+/// What is left of a delta. Every step is checked against its end.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -114,7 +114,7 @@ impl<'a> Rest<'a> {
             .ok_or_else(|| damaged("a copy reaches past the base"))
     }
 
-    /// A number of at most 32 bits; no digits at all count as zero, as in Fossil.
+    /// Reads a number of at most 32 bits. No digits at all count as zero, as in Fossil.
     fn number(&mut self) -> Result<u32> {
         let mut value: u32 = 0;
         while let Some((&first, rest)) = self.0.split_first() {

@@ -1,5 +1,5 @@
 //! Fossil's compressed form, in the repository and on the wire: the size in 4 bytes, the highest
-//! first, then a zlib stream. What stands in those 4 bytes is never believed.
+//! first, then a zlib stream. Those 4 bytes are never believed.
 
 use std::io::{Read, Write};
 
@@ -19,11 +19,11 @@ use crate::error::{Error, Kind, Result};
 /// ```
 ///
 /// # Errors
-/// [`Kind::TooLarge`] when more than `max` bytes are declared, told before any are made;
-/// [`Kind::Corrupt`] when the stream is damaged or gives another number of bytes.
+/// [`Kind::TooLarge`] when more than `max` bytes are declared, before any are made;
+/// [`Kind::Corrupt`] when the stream is damaged or expands to another number of bytes.
 pub fn unpack(packed: &[u8], max: usize) -> Result<Vec<u8>> {
     let Some((size, stream)) = packed.split_first_chunk() else {
-        // Fossil leaves alone what is too short to be compressed; only nothing is ever stored so.
+        // Fossil does not compress what is too short for it. It stores only the empty content so.
         return if packed.is_empty() { Ok(Vec::new()) } else { Err(damaged("too short")) };
     };
     let size = u32::from_be_bytes(*size) as usize;

@@ -1,6 +1,6 @@
 //! A message of Fossil's sync protocol, as far as its cards tell what happened.
 //!
-//! Fossil's own code acts on them; this only reads along.
+//! Fossil's own code acts on them. This code only reads along.
 
 use std::collections::BTreeSet;
 
@@ -35,12 +35,12 @@ pub(crate) struct UnversionedEntry {
     pub name: String,
     /// Seconds since 1970.
     pub mtime: i64,
-    /// Of its content; nothing where it was deleted.
+    /// Of its content. Nothing if the file was deleted.
     pub hash: Option<Hash>,
 }
 
 impl Reply {
-    /// Reads an uncompressed reply; what makes no sense is passed over.
+    /// Reads an uncompressed reply. Passes over what makes no sense.
     pub fn read(bytes: &[u8]) -> Self {
         let mut reply = Self::default();
         for card in Cards(bytes) {
@@ -88,7 +88,7 @@ impl Reply {
     }
 }
 
-/// The artifact of an `igot` card that says nothing more of it, as that it is private.
+/// The artifact of an `igot` card. Returns nothing if the card says more of it, such as that it is private.
 fn public<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Hash> {
     let hash = Hash::parse(words.next()?).ok()?;
     words.next().is_none().then_some(hash)

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use sha1::{Digest, Sha1};
+
+use super::hash::Hash;
+use super::user::User;
 use crate::error::{Error, Kind, Result};
 
 /// A password; it prints as `***`.
@@ -25,6 +29,13 @@ impl Password {
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+
+    /// What Fossil stores of this password, and what a login proves to know: the SHA1 of the project, the user and the
+    /// password, in hex digits.
+    #[must_use]
+    pub fn secret(&self, project_code: &str, user: &User) -> String {
+        Hash::from_digest(&Sha1::digest(format!("{project_code}/{user}/{}", self.0))).to_string()
     }
 
     /// `text` with `***` wherever the password stands in it.

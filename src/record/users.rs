@@ -2,10 +2,7 @@
 //!
 //! A password goes in and is compared. It never comes out, and neither does what is stored of it.
 
-use std::fmt::Write as _;
-
 use rusqlite::{Connection, OptionalExtension};
-use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
 
 use super::author::{Author, write_as};
@@ -201,13 +198,7 @@ impl Users {
 
     /// Returns what Fossil stores of a password.
     fn secret(&self, user: &User, password: &Password) -> Result<String> {
-        let project = self.repository.store().project_code()?;
-        let digest = Sha1::digest(format!("{project}/{user}/{}", password.reveal()));
-        Ok(digest.iter().fold(String::with_capacity(40), |mut hex, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        }))
+        Ok(password.secret(&self.repository.store().project_code()?, user))
     }
 
     fn write(&self, by: &User, act: impl FnOnce(&Connection) -> Result<()> + Send + 'static) -> Result<()> {

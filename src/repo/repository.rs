@@ -87,14 +87,6 @@ impl Repository {
         &self.store
     }
 
-    /// Whether a server is remembered. This asks the file, not the engine.
-    ///
-    /// # Errors
-    /// [`Kind::Busy`], [`Kind::Corrupt`].
-    pub fn has_remote(&self) -> Result<bool> {
-        Ok(self.store.remote_url()?.is_some())
-    }
-
     /// Derives all tables anew from the artifacts.
     ///
     /// # Errors

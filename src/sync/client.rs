@@ -1,9 +1,8 @@
 //! One HTTP request of Fossil's sync protocol, with a limit on everything.
 //!
-//! Cards go out and come back as they are: their meaning is the engine's business, as is the login card,
-//! which is signed over the body. It travels as the body's first line, which every server understands;
-//! the cookie that Fossil 2.28 prefers is only known to servers since 2.27. Nothing is taken from the
-//! environment: no proxy, no `.netrc`.
+//! Cards go out and come back as they are. Their meaning is the caller's business. So is the login card, which is
+//! signed over the body. It travels as the body's first line, which every server understands; only servers since
+//! 2.27 know the cookie that Fossil 2.28 prefers. Nothing is taken from the environment: no proxy, no `.netrc`.
 
 mod failure;
 
@@ -30,7 +29,7 @@ const MAX_REDIRECTS: usize = 5;
 
 const COMPRESSED: &str = "application/x-fossil";
 
-/// Exchanges with one server, over a line that is kept open between them; safe to share between threads.
+/// Exchanges with one server, over a line that is kept open between them. Threads may share it.
 ///
 /// ```no_run
 /// use ocx::{cancel::Cancel, sync::client::Exchange};
@@ -68,7 +67,7 @@ impl Drop for Exchange {
 }
 
 impl Exchange {
-    /// Prepares exchanges with a server; nothing is sent yet. `cancel` ends them.
+    /// Prepares exchanges with a server. Sends nothing yet. `cancel` ends them.
     #[must_use]
     pub fn new(remote: &Remote, cancel: &Cancel) -> Self {
         let connection = remote.connection().clone();
@@ -85,7 +84,7 @@ impl Exchange {
         }
     }
 
-    /// Sends the cards in `body` and gives the cards that the server answers, both uncompressed.
+    /// Sends the cards in `body`. Returns the cards that the server answers. Both are uncompressed.
     /// `login_card` is one line without its end, or nothing for an anonymous exchange.
     ///
     /// # Errors
@@ -100,16 +99,16 @@ impl Exchange {
     /// - [`Kind::Cancelled`]: after [`Cancel::cancel`].
     pub fn exchange(&self, login_card: Option<&[u8]>, body: &[u8]) -> Result<Vec<u8>> {
         self.sent(login_card, body).map_err(|failure| {
-            // What breaks by a cancel breaks in any way.
+            // A cancel may break the exchange with any error.
             let failure = if self.cancel.is_cancelled() { Failure::Cancelled } else { failure };
             failure.into_error(&self.url, self.connection.limits(), self.password.as_ref())
         })
     }
 
-    /// The exchange itself has a thread of its own: finding a host's address and connecting to it cannot be broken
-    /// off, and a cancel does not wait for them.
+    /// The exchange itself has a thread of its own. Nothing can break off the search for a host's address and the
+    /// connection to it, and a cancel does not wait for them.
     fn sent(&self, login_card: Option<&[u8]>, body: &[u8]) -> Result<Vec<u8>, Failure> {
-        let request = Request {
+        let post = Post {
             agent: self.agent.clone(),
             url: self.url.clone(),
             limits: *self.connection.limits(),
@@ -118,11 +117,11 @@ impl Exchange {
         let (ended, end) = mpsc::channel();
         let cancelled = ended.clone();
         let _at_cancel = self.cancel.on_cancel(move || {
-            // Nobody may wait any more.
+            // It fails if nobody waits any more.
             let _ = cancelled.send(Err(Failure::Cancelled));
         });
         let started = thread::Builder::new().name("ocx-http".to_owned()).spawn(move || {
-            let _ = ended.send(request.follow());
+            let _ = ended.send(post.follow());
         });
         match started {
             Ok(_) => end.recv().unwrap_or_else(|_| {
@@ -133,15 +132,15 @@ impl Exchange {
     }
 }
 
-/// A request on its way.
-struct Request {
+/// An HTTP request on its way.
+struct Post {
     agent: Agent,
     url: Url,
     limits: Limits,
     body: Vec<u8>,
 }
 
-impl Request {
+impl Post {
     fn follow(&self) -> Result<Vec<u8>, Failure> {
         let end = Instant::now() + self.limits.whole;
         let mut url = self.url.clone();

@@ -1,4 +1,4 @@
-//! A clone: Fossil's own, then a look at every artifact that came.
+//! A clone: Fossil's own, then a check of every artifact that came.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::repo::store::Store;
 use crate::repo::{Repository, make_aside, new_file, remove_unless};
 
 impl Repository {
-    /// Clones the repository of a server into a new file; `user` may do everything in it. Each artifact is
-    /// checked against its hash. The server is remembered without the password.
+    /// Clones the repository of a server into a new file, in which `user` may do everything. Compares each artifact
+    /// with its hash. Remembers the server without the password.
     ///
     /// # Errors
     /// Those of [`create`](Self::create) and of [`pull`](Self::pull); [`Kind::Refused`] also when an artifact is
@@ -26,7 +26,7 @@ impl Repository {
     }
 
     /// As [`clone_from`](Self::clone_from), with private check-ins, unversioned files or a handle that cancels, as
-    /// the options say; which direction they name does not matter.
+    /// the options say. Their direction does not matter.
     ///
     /// # Errors
     /// Those of [`clone_from`](Self::clone_from), and [`Kind::Cancelled`].
@@ -36,7 +36,7 @@ impl Repository {
         let made = Self::open(&path).and_then(|repository| {
             repository.set_remote(Some(remote), false)?;
             if options.private {
-                // The first request of a clone has no login, so what it brings is public alone.
+                // The first request of a clone has no login, so it brings only what is public.
                 repository.sync(remote, &SyncOptions { push: false, pull: true, ..options.clone() })?;
             }
             Ok(repository)
@@ -45,8 +45,8 @@ impl Repository {
     }
 }
 
-/// Clones a server's repository into a new file. Fossil looks into nothing that came; here it is looked at before
-/// anything is derived from it.
+/// Clones a server's repository into a new file. Fossil does not look into what came, so every artifact is compared
+/// with its hash here before anything is derived from it.
 fn clone_aside(remote: &Remote, path: &Path, user: &User, options: &SyncOptions) -> Result<()> {
     let transport = LoggedTransport::new(Arc::new(Exchange::new(remote, &options.cancel)));
     let log = transport.log();

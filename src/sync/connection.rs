@@ -1,7 +1,7 @@
 //! How servers are reached: limits, trust, a proxy, and the lines that stay open between calls.
 //!
-//! Nothing is taken from the environment here. The system's trusted certificates are those that OpenSSL's
-//! programs would use, and only where they are depends on it (`SSL_CERT_FILE`, `SSL_CERT_DIR`).
+//! The system's trusted certificates are those that OpenSSL's programs would use. Only their place is taken from the
+//! environment (`SSL_CERT_FILE`, `SSL_CERT_DIR`), and nothing else.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use ureq::{Agent, Proxy};
 use super::url::Url;
 use crate::error::{Error, Kind, Result};
 
-/// How this client calls itself. Servers keep robots away by this name: no `http`, `bot` or the like.
+/// The name of this client. Servers take clients for robots by names with `http`, `bot` or the like.
 const USER_AGENT: &str = concat!("Fossil/2.28 (ocx ", env!("CARGO_PKG_VERSION"), ")");
 
 /// The most bytes that the head of a reply may have.
@@ -30,13 +30,13 @@ const IDLE_COUNT: usize = 8;
 /// What an exchange may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How long connecting may take; 10 s by default.
+    /// How long connecting may take. 10 s by default.
     pub connect: Duration,
-    /// How long the whole exchange may take, redirects included; 120 s by default.
+    /// How long the whole exchange may take, redirects included. 120 s by default.
     pub whole: Duration,
-    /// How long the server may send nothing, or take nothing; 60 s by default.
+    /// How long the server may send nothing, or take nothing. 60 s by default.
     pub stall: Duration,
-    /// How many bytes the reply may have, as sent and also expanded; 256 MiB by default.
+    /// How many bytes the reply may have, as sent and also expanded. 256 MiB by default.
     pub reply_bytes: usize,
 }
 
@@ -62,12 +62,12 @@ pub struct Reach {
     pub proxy: Option<String>,
     /// Only `https` servers are reached through the proxy.
     pub proxy_https_only: bool,
-    /// Hosts that are reached without the proxy, with all names below them; `*` is every host.
+    /// Hosts that are reached without the proxy, with all names below them. `*` is every host.
     pub no_proxy: Vec<String>,
 }
 
-/// A way to servers, with the lines that it keeps open between calls. Clones share them; safe to use from
-/// several threads at once.
+/// A way to servers, with the lines that it keeps open between calls. Clones share the lines. Several threads may
+/// use it at once.
 ///
 /// ```
 /// use std::time::Duration;
@@ -85,7 +85,7 @@ struct Shared {
     reach: Reach,
     roots: RootCerts,
     proxy: Option<Proxy>,
-    /// One agent serves one call at a time, so that cancelling a call ends no other. Each uses the proxy or not.
+    /// One agent serves one call at a time, so that the cancel of a call ends no other. Each uses the proxy or not.
     idle: Mutex<Vec<(bool, Agent)>>,
 }
 
@@ -93,7 +93,7 @@ struct Shared {
 static SHARED: OnceLock<Connection> = OnceLock::new();
 
 impl Connection {
-    /// Prepares a way to servers; nothing is sent yet.
+    /// Prepares a way to servers. Sends nothing yet.
     ///
     /// # Errors
     /// [`Kind::NotFound`] and others of reading the CA file; [`Kind::Invalid`] when it holds no certificate, or
@@ -107,8 +107,8 @@ impl Connection {
         Ok(Self::of(reach.clone(), roots, proxy))
     }
 
-    /// Makes this the way that the whole process shares, [`Connection::default`], and gives whether it is: what was
-    /// in use before stays. For a program's start; a library leaves it to its host.
+    /// Makes this the way that the whole process shares, [`Connection::default`]. Returns false if another was in use
+    /// before, which stays. This is for a program's start. A library leaves it to its host.
     #[must_use]
     pub fn share(&self) -> bool {
         SHARED.get_or_init(|| self.clone()) == self
@@ -137,7 +137,7 @@ impl Connection {
         Self(Arc::new(Shared { reach, roots, proxy, idle: Mutex::default() }))
     }
 
-    /// An agent for one call, with the lines of an earlier one where there is one.
+    /// Takes an agent for one call, with the open lines of an earlier call if there are any.
     pub(super) fn take(&self, url: &Url) -> Agent {
         let by_proxy = self.by_proxy(url);
         let mut idle = self.0.idle.lock();
@@ -147,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Keeps the lines of a call to that URL, which has ended well enough.
+    /// Keeps the lines of a call to that URL which was not cancelled.
     pub(super) fn give_back(&self, url: &Url, agent: Agent) {
         let mut idle = self.0.idle.lock();
         if idle.len() < IDLE_COUNT {
@@ -215,13 +215,13 @@ fn roots_with(ca_file: &Path) -> Result<RootCerts> {
     if roots.is_empty() {
         return Err(invalid());
     }
-    // A system without certificates of its own is no reason not to use those that were given.
+    // The certificates that were given are used even if the system has none of its own.
     let system = rustls_native_certs::load_native_certs().certs;
     roots.extend(system.iter().map(|der| Certificate::from_der(der).to_owned()));
     Ok(RootCerts::new_with_certs(&roots))
 }
 
-/// The proxy at a URL; the message does not repeat the URL, which may hold a password.
+/// The proxy at a URL. The message does not repeat the URL, which may hold a password.
 fn proxy(url: &str, no_proxy: &[String]) -> Result<Proxy> {
     let is_http = url.starts_with("http://") || url.starts_with("https://");
     let built = Proxy::new(url).and_then(|proxy| with_exceptions(&proxy, no_proxy));

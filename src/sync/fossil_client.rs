@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::format::sync_message::{Reply, Request};
 use crate::name::Hash;
 
-/// The most round trips of one sync: a server that always asks for one more is not followed for ever.
+/// The most round trips of one sync. A server may always ask for one more.
 const ROUND_TRIPS_MAX: u32 = 10_000;
 
 /// The most round trips in a row that bring nothing new to either side.
@@ -34,7 +34,7 @@ pub(super) struct Log {
     pub unversioned_pull_only: bool,
     pull_only: bool,
     /// The error of each reply that had one, and of the transport.
-    errors: Vec<(Kind, String, Option<String>)>,
+    errors: Vec<Error>,
 }
 
 impl Log {
@@ -49,12 +49,7 @@ impl Log {
     }
 
     pub fn last_failure(&self) -> Option<Error> {
-        let (kind, what, hint) = self.errors.last()?;
-        let e = Error::new(*kind, what.clone());
-        Some(match hint {
-            Some(hint) => e.with_hint(hint.clone()),
-            None => e,
-        })
+        self.errors.last().cloned()
     }
 
     pub fn note_request(&mut self, body: &[u8]) {
@@ -75,7 +70,7 @@ impl Log {
         self.unversioned_pull_only |= reply.unversioned_pull_only;
         self.unversioned_differ |= !reply.unversioned.is_empty() || reply.unversioned_pull_only;
         if let Some(e) = reply.error() {
-            self.note(&e);
+            self.note(e);
         }
     }
 
@@ -91,8 +86,8 @@ impl Log {
         self.round_trips > ROUND_TRIPS_MAX || self.idle_round_trips > IDLE_ROUND_TRIPS_MAX
     }
 
-    pub fn note(&mut self, e: &Error) {
-        self.errors.push((e.kind(), e.to_string(), e.hint().map(str::to_owned)));
+    pub fn note(&mut self, e: Error) {
+        self.errors.push(e);
     }
 }
 
@@ -115,7 +110,7 @@ impl LoggedTransport {
         Self { exchange, log: Arc::default() }
     }
 
-    /// What it will have noted.
+    /// The log that it writes.
     pub fn log(&self) -> Arc<Mutex<Log>> {
         Arc::clone(&self.log)
     }
@@ -131,7 +126,7 @@ impl Transport for LoggedTransport {
         let mut log = self.log.lock();
         log.note_request(body);
         if log.goes_on_for_ever() {
-            log.note(&Error::new(Kind::Refused, "the server asks for ever more round trips"));
+            log.note(Error::new(Kind::Refused, "the server asks for ever more round trips"));
             return None;
         }
         match self.exchange.exchange((!login_card.is_empty()).then_some(login_card), body) {
@@ -140,7 +135,7 @@ impl Transport for LoggedTransport {
                 Some(bytes)
             }
             Err(e) => {
-                log.note(&e);
+                log.note(e);
                 None
             }
         }
@@ -150,10 +145,10 @@ impl Transport for LoggedTransport {
 static TAKEN: Mutex<bool> = Mutex::new(false);
 static CHANGED: Condvar = Condvar::new();
 
-/// One sync of Fossil's own code at a time, as long as it waits for its server too.
+/// Lets only one sync of Fossil's own code run at a time, its waits for the server included.
 ///
-/// The engine runs other calls during that wait, but a second wait would end only after the first. So who comes
-/// second waits here, where a cancel reaches it.
+/// The engine runs other calls during such a wait, but a second wait would end only after the first. So the second
+/// sync waits here, where a cancel reaches it.
 pub(super) struct SyncLock;
 
 impl SyncLock {

@@ -19,7 +19,7 @@ pub struct SyncOptions {
     pub pull: bool,
     /// Take private check-ins along, in the same directions; the login needs the capability `x`.
     pub private: bool,
-    /// Make the unversioned files the same on both sides: of each, the newer one stays.
+    /// Make the unversioned files the same on both sides. Of each, the newer one stays.
     pub unversioned: bool,
     /// Ends it from another thread.
     pub cancel: Cancel,

@@ -10,10 +10,10 @@ use super::remote::Remote;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::format::sync_message::{Reply, UnversionedEntry};
-use crate::name::{Hash, Password, User};
+use crate::name::{Hash, Password, User, time};
 use crate::repo::Repository;
 
-/// Without this, servers take a client for one that knows no SHA3 hashes.
+/// The client's version. Without it, servers take a client for one that knows no SHA3 hashes.
 const CLIENT: &str = "pragma client-version 22800 20260311 113146\n";
 
 /// The hash that no set of unversioned files has.
@@ -49,7 +49,7 @@ impl<'a> Peer<'a> {
     /// Whether the server holds all of these, which this login may read.
     pub fn holds(&self, hashes: &[Hash], private: bool) -> Result<bool> {
         let mut held = std::collections::BTreeSet::new();
-        // A reply has its limit; few tips are the rule.
+        // A reply has its limit. Most often there are few tips.
         for some in hashes.chunks(100) {
             let wanted =
                 some.iter().fold(String::new(), |cards, hash| cards + "gimme " + hash.as_str() + "\n");
@@ -58,14 +58,14 @@ impl<'a> Peer<'a> {
         Ok(hashes.iter().all(|hash| held.contains(hash)))
     }
 
-    /// Whether the server lists all of these among what it holds and has put in no cluster yet, where new artifacts
-    /// are. To answer that it writes nothing, while Fossil 2.21 commits a row of its own for each `gimme`.
+    /// Whether the server lists all of these among what it holds and has put in no cluster yet. New artifacts are
+    /// there. To answer this the server writes nothing, while Fossil 2.21 commits a row of its own for each `gimme`.
     fn lists(&self, hashes: &[Hash], private: bool) -> Result<bool> {
         let listed = self.ask(&self.pull_cards(private))?.listed;
         Ok(hashes.iter().all(|hash| listed.contains(hash)))
     }
 
-    /// Makes sure that the server, which had nothing against what was sent, holds these.
+    /// Makes sure that the server holds these. It said nothing against them when they were sent.
     ///
     /// It takes a request of its own, after the one that sent them: in the same request Fossil neither lists what was
     /// just sent nor gives it back (its table `onremote`), and the absence of a `gimme` proves nothing, since it
@@ -93,7 +93,7 @@ impl<'a> Peer<'a> {
         Ok(reply.unversioned)
     }
 
-    /// Sends cards in one request; a reply that reports a failure is one.
+    /// Sends cards in one request. A reply that reports a failure is an error.
     pub fn ask(&self, cards: &str) -> Result<Reply> {
         let reply = self.send(cards.as_bytes())?;
         reply.error().map_or(Ok(reply), Err)
@@ -108,7 +108,8 @@ impl<'a> Peer<'a> {
         Ok(Reply::read(&reply))
     }
 
-    /// A wrong project shows as a failed login, since the secret includes the project's code: ask without a login.
+    /// Finds out whether a failed login means a wrong project, since the secret includes the project's code. Asks
+    /// without a login.
     pub fn another_project(&self, e: Error) -> Error {
         if e.kind() != Kind::LoginFailed {
             return e;
@@ -140,7 +141,7 @@ impl fmt::Display for Peer<'_> {
     }
 }
 
-/// Says where it came from when Fossil's code stops at what a server sent, or that is not what it should be.
+/// Names the server in an error of Fossil's code about what the server sent.
 pub(super) fn blame(remote: &Remote, e: Error) -> Error {
     if !matches!(e.kind(), Kind::Internal | Kind::Corrupt) {
         return e;
@@ -149,7 +150,7 @@ pub(super) fn blame(remote: &Remote, e: Error) -> Error {
         .with_hint("Try another server, or have that one checked for damage.")
 }
 
-/// The login for Fossil's own code; a user without a password is refused there by ending the process.
+/// The login for Fossil's own code. Refuses a user without a password, for whom that code would end the process.
 pub(super) fn login(remote: &Remote) -> Result<Option<(String, String)>> {
     match (remote.user(), remote.password()) {
         (None, _) => Ok(None),
@@ -167,13 +168,11 @@ fn login_card(user: &User, password: &Password, project: &str, body: &[u8]) -> S
     let nonce = sha1(body);
     let secret = password.reveal();
     let is_hash = secret.len() == 40 && secret.bytes().all(|b| b.is_ascii_hexdigit());
-    let secret =
-        if is_hash { secret.to_owned() } else { sha1(format!("{project}/{user}/{secret}").as_bytes()) };
+    let secret = if is_hash { secret.to_owned() } else { password.secret(project, user) };
     format!("login {user} {nonce} {}", sha1(format!("{nonce}{secret}").as_bytes()))
 }
 
 /// A text that no other request has, so that its nonce is new.
 fn once() -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    format!("{}-{}", std::process::id(), now.as_nanos())
+    format!("{}-{}", std::process::id(), time::since_epoch().as_nanos())
 }

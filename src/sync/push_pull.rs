@@ -76,7 +76,7 @@ impl Repository {
         check_ins.extend(sent.into_iter().filter(|hash| !check_ins.contains(hash)).collect::<Vec<_>>());
         let mut tips = self.last_of(&check_ins)?;
         if tips.is_empty() {
-            // A page, a post or a tag that was written alone.
+            // There is no check-in among them: a page, a post or a tag was written alone.
             tips.extend(unsent.last().map(|(_, hash)| *hash));
         }
         if let Some(e) = log.failure(true).or_else(|| result.err()) {
@@ -105,7 +105,7 @@ impl Repository {
         }
     }
 
-    /// A server that takes nothing from a login ends the whole sync: what it would give is fetched then.
+    /// Fetches after a refusal to take anything: by that refusal a server ends the whole sync.
     fn receive_at_least(&self, peer: &Peer<'_>, options: &SyncOptions, e: Error) -> Error {
         if !options.pull || e.kind() != Kind::Denied {
             return e;
@@ -117,7 +117,7 @@ impl Repository {
         }
     }
 
-    /// Those check-ins that are no parent of another of them: a server that holds these holds all.
+    /// The check-ins that are no parent of another of them. A server that holds these holds all.
     fn last_of(&self, check_ins: &[Hash]) -> Result<Vec<Hash>> {
         let mut parents = BTreeSet::new();
         for hash in check_ins {
@@ -126,7 +126,7 @@ impl Repository {
         Ok(check_ins.iter().filter(|hash| !parents.contains(hash)).copied().collect())
     }
 
-    /// Runs Fossil's sync; gives what passed by, and how Fossil's code ended.
+    /// Runs Fossil's sync. Returns what passed by, and how Fossil's code ended.
     fn exchange(&self, peer: &Peer<'_>, options: &SyncOptions) -> Result<(Log, Result<bool>)> {
         let transport = LoggedTransport::new(peer.exchange());
         let log = transport.log();
@@ -160,7 +160,7 @@ impl Repository {
             return Ok(());
         }
         let db = self.writer()?;
-        // Lost by a power failure, it costs another question to the server; waiting for the disk costs each push.
+        // If a power failure undoes this, the next push asks the server once more. Waiting for the disk would cost each push.
         db.execute_batch("PRAGMA synchronous=NORMAL")?;
         let done = db.unchecked_transaction()?;
         for (rid, _) in sent {

@@ -15,7 +15,7 @@ const CONTENT_MAX: u64 = 200_000;
 /// How many artifacts are sent or named in one request.
 const ARTIFACTS_MAX: u32 = 2_000;
 
-/// Sends the unsent artifacts; nothing when it takes Fossil's own sync.
+/// Sends the unsent artifacts. Returns nothing if that takes Fossil's own sync.
 pub(super) fn push(repository: &Repository, peer: &Peer<'_>, unsent: &[(i64, Hash)]) -> Result<Option<Log>> {
     let Some(named) = fitting(repository, unsent)? else { return Ok(None) };
     login(peer.remote())?;
@@ -31,7 +31,7 @@ pub(super) fn push(repository: &Repository, peer: &Peer<'_>, unsent: &[(i64, Has
     let mut log = Log::default();
     log.note_request(&cards);
     match peer.send(&cards) {
-        // Whether a login may only read shows in the full sync as it always does.
+        // The full sync tells what a login that may only read can do.
         Ok(reply) if reply.error().is_some_and(|e| e.kind() == Kind::Denied) => return Ok(None),
         Ok(reply) => {
             for hash in &reply.wanted {
@@ -41,12 +41,12 @@ pub(super) fn push(repository: &Repository, peer: &Peer<'_>, unsent: &[(i64, Has
             }
             log.note_reply(&reply);
         }
-        Err(e) => log.note(&e),
+        Err(e) => log.note(e),
     }
     Ok(Some(log))
 }
 
-/// What is new here, where all of it fits in one request.
+/// What is new here. Returns nothing if it does not fit in one request.
 fn fitting(repository: &Repository, unsent: &[(i64, Hash)]) -> Result<Option<Vec<Hash>>> {
     let store = repository.store();
     let max = ARTIFACTS_MAX as usize;
@@ -55,7 +55,7 @@ fn fitting(repository: &Repository, unsent: &[(i64, Hash)]) -> Result<Option<Vec
     }
     let mut size = 0;
     for (_, hash) in unsent {
-        // What is not wholly here, or shunned, is for Fossil to judge.
+        // Fossil judges what is shunned or not wholly here.
         let Ok(content) = store.content_size(hash) else { return Ok(None) };
         size += content;
         if size > CONTENT_MAX {

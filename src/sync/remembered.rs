@@ -33,7 +33,7 @@ impl Repository {
     /// # Errors
     /// As for [`remote`](Self::remote).
     pub fn remote_without_password(&self) -> Result<Option<Remote>> {
-        self.store().remote()?.map(|url| Remote::parse(&url)).transpose()
+        self.store().remote_url()?.map(|url| Remote::parse(&url)).transpose()
     }
 
     /// Whether a server is remembered.
@@ -41,7 +41,7 @@ impl Repository {
     /// # Errors
     /// As for any read: a busy or a damaged repository.
     pub fn has_remote(&self) -> Result<bool> {
-        Ok(self.store().remote()?.is_some())
+        Ok(self.store().remote_url()?.is_some())
     }
 
     /// Remembers a server, or none. Its password is kept only when `keep_password` says so, in the form

@@ -30,8 +30,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Takes a URL such as `https://USER:PASSWORD@HOST:PORT/PATH`; user, password, port and path may be
-    /// missing, and what in user and password is special to URLs is percent-encoded.
+    /// Takes a URL such as `https://USER:PASSWORD@HOST:PORT/PATH`. User, password, port and path may be missing.
+    /// Special characters in user and password are percent-encoded.
     ///
     /// # Errors
     /// [`Kind::Unsupported`] for other schemes, [`Kind::Invalid`] for anything else that is wrong. The
@@ -61,6 +61,15 @@ impl Remote {
     #[must_use]
     pub fn with_login(self, user: User, password: Password) -> Self {
         Self { user: Some(user), password: Some(password), ..self }
+    }
+
+    /// The same with the password, where it names a user and has none yet.
+    #[must_use]
+    pub fn with_password(self, password: Option<&Password>) -> Self {
+        match (&self.user, &self.password, password) {
+            (Some(_), None, Some(password)) => Self { password: Some(password.clone()), ..self },
+            _ => self,
+        }
     }
 
     /// The same place and login, reached in another way. Otherwise it is the way that the whole process
@@ -106,7 +115,7 @@ impl Remote {
         self.password.as_ref()
     }
 
-    /// User and password; nothing when either is missing.
+    /// User and password. Returns nothing if either is missing.
     #[must_use]
     pub fn login(&self) -> Option<(&User, &Password)> {
         self.user.as_ref().zip(self.password.as_ref())

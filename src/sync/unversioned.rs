@@ -1,4 +1,4 @@
-//! What a sync made of unversioned files: newest wins, and it is said which side that was.
+//! What a sync made of unversioned files. The newest wins, and the result says on which side it was.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ pub struct UnversionedChanges {
     pub sent: Vec<String>,
     /// These came from the server, or were deleted there.
     pub received: Vec<String>,
-    /// Those of `received` that had other content here, older than the server's: it is gone.
+    /// Those of `received` that had other, older content here, which is gone.
     pub replaced: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for UnversionedChanges {
     }
 }
 
-/// What became of the files that were `before`; the server is asked whether it has all that is here.
+/// What became of the files that were `before`. Asks the server whether it has all that is here.
 pub(super) fn changes(
     peer: &Peer<'_>,
     repository: &Repository,
@@ -70,7 +70,7 @@ fn lacking(here: &[UnversionedEntry], there: &[UnversionedEntry]) -> Vec<String>
     let there: BTreeMap<&str, &UnversionedEntry> =
         there.iter().map(|file| (file.name.as_str(), file)).collect();
     let is_behind = |file: &&UnversionedEntry| match there.get(file.name.as_str()) {
-        // That a file is gone is nothing to a server that never had it.
+        // A server that never had a file need not know that it is gone.
         None => file.hash.is_some(),
         Some(other) => other.hash != file.hash && other.mtime <= file.mtime,
     };

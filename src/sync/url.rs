@@ -43,7 +43,7 @@ impl Url {
         self.secure
     }
 
-    /// The URL to ask for: never without a path.
+    /// The URL to ask for. It always has a path.
     pub(crate) fn request_target(&self) -> String {
         if self.path.is_empty() { format!("{self}/") } else { self.to_string() }
     }

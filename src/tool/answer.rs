@@ -1,19 +1,23 @@
 //! The one answer that every tool gives on every way in, and the one place where an error becomes a refusal.
 //!
-//! An answer is JSON in a fixed order, `ok` first. What a person sees of it is the commands' business.
+//! An answer is JSON in a fixed order, `ok` first. Its result is a type until the answer is rendered. The command line
+//! decides what a person sees of it.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
+use super::result::{AnyResult, Readable, ToolResult};
 use crate::error::{Error, Kind};
 
-/// The longest `stopped` or `next_step`, in bytes; a server's own words can be longer.
+/// The longest `stopped` or `next_step`, in bytes. The words of a server can be longer.
 const LINE_BYTES_MAX: usize = 1_500;
 
 /// The largest input, in bytes of JSON, that a refusal repeats in a call that helps.
 const CALL_BYTES_MAX: usize = 8_000;
 
 /// One operation that a tool performed, or in a dry run would perform.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Operation {
     /// What it is, as one word: `write_file`.
     pub op: &'static str,
@@ -36,11 +40,12 @@ impl Operation {
 }
 
 /// A whole call that a caller can make as it stands: a tool of this connection and its input.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct NextCall {
     /// The tool's name.
     pub tool: &'static str,
     /// Its input, valid for that tool.
+    #[schemars(with = "Map<String, Value>")]
     pub arguments: Value,
 }
 
@@ -50,33 +55,27 @@ impl NextCall {
     pub const fn new(tool: &'static str, arguments: Value) -> Self {
         Self { tool, arguments }
     }
-
-    /// The call as answers print it.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        json!({"tool": self.tool, "arguments": self.arguments})
-    }
 }
 
-/// Why a tool stopped: the error, with what was reached before it and the call that helps.
+/// Why a tool did not do what was asked: the error, what was reached before it, and the call that helps.
 #[derive(Debug)]
-pub struct Stop(Box<Stopped>);
+pub struct Refusal(Box<Stopped>);
 
 #[derive(Debug)]
 struct Stopped {
     error: Error,
-    reached: Value,
+    reached: Option<Box<dyn AnyResult>>,
     next_call: Option<NextCall>,
 }
 
-impl Stop {
+impl Refusal {
     /// Adds the whole call that helps.
     #[must_use]
     pub fn next(self, tool: &'static str, arguments: Value) -> Self {
         self.or_next(Some(NextCall::new(tool, arguments)))
     }
 
-    /// Adds the whole call that helps, where one is known that is short enough to repeat.
+    /// Adds the call that helps, if there is one and it is short enough to repeat.
     #[must_use]
     pub fn or_next(mut self, call: Option<NextCall>) -> Self {
         let short = |call: &NextCall| call.arguments.to_string().len() <= CALL_BYTES_MAX;
@@ -86,10 +85,10 @@ impl Stop {
         self
     }
 
-    /// Adds what was reached before the stop; it becomes the answer's `result`.
+    /// Adds what was reached before the refusal. It becomes the answer's `result`.
     #[must_use]
-    pub fn reached(mut self, result: Value) -> Self {
-        self.0.reached = result;
+    pub fn reached(mut self, result: impl ToolResult) -> Self {
+        self.0.reached = Some(Box::new(result));
         self
     }
 
@@ -99,57 +98,84 @@ impl Stop {
         self.0.error.kind()
     }
 
-    /// The call that helps, where there is one.
+    /// The call that helps, if there is one.
     #[must_use]
     pub fn next_call(&self) -> Option<&NextCall> {
         self.0.next_call.as_ref()
     }
 }
 
-impl From<Error> for Stop {
+impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Self(Box::new(Stopped { error, reached: Value::Null, next_call: None }))
+        Self(Box::new(Stopped { error, reached: None, next_call: None }))
     }
 }
 
 /// What a tool answers.
 ///
 /// ```
+/// use ocx::error::{Error, Kind};
 /// use ocx::tool::{Answer, Operation};
-/// let answer = Answer::done("ocx_read", false, vec![Operation::reads("read_file")], serde_json::json!({"lines": 3}));
-/// assert!(answer.to_string().starts_with(r#"{"ok":true,"tool":"ocx_read","dry_run":false,"log":[{"op":"read_file""#));
+/// let error = Error::new(Kind::NotFound, "no file `x`").with_hint("Give another path.");
+/// let answer = Answer::refused("ocx_read", false, vec![Operation::reads("read_file")], error.into());
+/// assert!(answer.to_string().starts_with(r#"{"ok":false,"tool":"ocx_read","dry_run":false,"log":[{"op":"read_file""#));
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Serialize)]
 pub struct Answer {
     ok: bool,
-    json: Value,
+    tool: String,
+    dry_run: bool,
+    log: Vec<Operation>,
+    #[serde(serialize_with = "rendered")]
+    result: Option<Box<dyn AnyResult>>,
+    stopped: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_step: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_call: Option<NextCall>,
+}
+
+/// Writes a result as JSON, here and nowhere before.
+#[expect(clippy::ref_option, reason = "serde hands over a reference to the field")]
+fn rendered<S: Serializer>(result: &Option<Box<dyn AnyResult>>, serializer: S) -> Result<S::Ok, S::Error> {
+    result.as_ref().map(|result| result.to_json()).serialize(serializer)
 }
 
 impl Answer {
     /// The answer of a tool that did what was asked.
-    #[must_use]
-    pub fn done(tool: &str, dry_run: bool, log: Vec<Operation>, result: Value) -> Self {
-        let mut json = head(true, tool, dry_run, log);
-        json.insert("result".into(), result);
-        json.insert("stopped".into(), Value::Null);
-        Self { ok: true, json: Value::Object(json) }
+    pub(crate) fn done(tool: &str, dry_run: bool, log: Vec<Operation>, result: Box<dyn AnyResult>) -> Self {
+        Self {
+            ok: true,
+            tool: tool.to_owned(),
+            dry_run,
+            log,
+            result: Some(result),
+            stopped: None,
+            code: None,
+            next_step: None,
+            next_call: None,
+        }
     }
 
     /// The answer of a tool that did not: the one translation of an error into a refusal.
     #[must_use]
-    pub fn refused(tool: &str, dry_run: bool, log: Vec<Operation>, stop: &Stop) -> Self {
-        let Stopped { error, reached, next_call } = &*stop.0;
+    pub fn refused(tool: &str, dry_run: bool, log: Vec<Operation>, stop: Refusal) -> Self {
+        let Stopped { error, reached, next_call } = *stop.0;
         let kind = error.kind();
-        let mut json = head(false, tool, dry_run, log);
-        json.insert("result".into(), reached.clone());
-        json.insert("stopped".into(), one_line(&error.to_string()).into());
-        json.insert("code".into(), kind.code().into());
         let next_step = error.hint().unwrap_or_else(|| usual_next_step(kind));
-        json.insert("next_step".into(), one_line(next_step).into());
-        if let Some(call) = next_call {
-            json.insert("next_call".into(), call.to_json());
+        Self {
+            ok: false,
+            tool: tool.to_owned(),
+            dry_run,
+            log,
+            result: reached,
+            stopped: Some(one_line(&error.to_string())),
+            code: Some(kind.code()),
+            next_step: Some(one_line(next_step)),
+            next_call,
         }
-        Self { ok: false, json: Value::Object(json) }
     }
 
     /// Whether what was asked was done.
@@ -158,37 +184,45 @@ impl Answer {
         self.ok
     }
 
-    /// The answer as JSON.
+    /// Whether the call was a dry run, which changes nothing.
     #[must_use]
-    pub fn json(&self) -> &Value {
-        &self.json
+    pub fn dry_run(&self) -> bool {
+        self.dry_run
     }
 
-    /// The answer as JSON, without a copy.
+    /// What was wrong and what to do instead. Nothing if the tool did what was asked.
+    #[must_use]
+    pub fn refusal(&self) -> Option<(&str, &str)> {
+        Some((self.stopped.as_deref()?, self.next_step.as_deref()?))
+    }
+
+    /// The result as text for a person. Nothing if a person reads it as an outline of its fields.
+    #[must_use]
+    pub fn readable(&self) -> Option<Readable> {
+        self.result.as_ref()?.readable()
+    }
+
+    /// The result as JSON. Null if there is none.
+    #[must_use]
+    pub fn result(&self) -> Value {
+        self.result.as_ref().map_or(Value::Null, |result| result.to_json())
+    }
+
+    /// The answer as JSON.
     #[must_use]
     pub fn into_json(self) -> Value {
-        self.json
+        serde_json::to_value(&self).expect("an answer is made of JSON's own types")
     }
 }
 
 impl std::fmt::Display for Answer {
     /// The answer's bytes, the same on every way in.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.json.fmt(f)
+        f.write_str(&serde_json::to_string(self).map_err(|_| std::fmt::Error)?)
     }
 }
 
-fn head(ok: bool, tool: &str, dry_run: bool, log: Vec<Operation>) -> Map<String, Value> {
-    let log = log.into_iter().map(|o| json!({"op": o.op, "changes": o.changes})).collect();
-    let mut json = Map::new();
-    json.insert("ok".into(), ok.into());
-    json.insert("tool".into(), tool.into());
-    json.insert("dry_run".into(), dry_run.into());
-    json.insert("log".into(), Value::Array(log));
-    json
-}
-
-/// What to do about a failure whose maker knew nothing more exact.
+/// The next step for an error that has no hint of its own.
 fn usual_next_step(kind: Kind) -> &'static str {
     match kind {
         Kind::NotFound => "Check the name; ocx_find looks through the files of the checkout.",
@@ -221,7 +255,7 @@ fn usual_next_step(kind: Kind) -> &'static str {
     }
 }
 
-/// One line: control characters are escaped, and what is too long is cut at a character.
+/// The text as one line. Control characters are escaped, and a text that is too long is cut between characters.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.trim_end().chars() {
@@ -240,13 +274,15 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_refusal_stands_in_the_stated_order_with_its_code_and_next_call() {
-        let stop =
-            Stop::from(Error::new(Kind::Untested, "test `unit` has not passed")).next("ocx_test", json!({}));
-        let text = Answer::refused("ocx_save", false, Vec::new(), &stop).to_string();
+        let stop = Refusal::from(Error::new(Kind::Untested, "test `unit` has not passed"))
+            .next("ocx_test", json!({}));
+        let text = Answer::refused("ocx_save", false, Vec::new(), stop).to_string();
         assert_eq!(
             text,
             r#"{"ok":false,"tool":"ocx_save","dry_run":false,"log":[],"result":null,"stopped":"test `unit` has not passed","code":"untested","next_step":"Call ocx_test, then save.","next_call":{"tool":"ocx_test","arguments":{}}}"#
@@ -256,13 +292,13 @@ mod tests {
     #[test]
     fn a_hint_is_the_next_step() {
         let stop = Error::new(Kind::Invalid, "no `x`").with_hint("Give x.").into();
-        assert_eq!(Answer::refused("t", true, Vec::new(), &stop).json()["next_step"], "Give x.");
+        assert_eq!(Answer::refused("t", true, Vec::new(), stop).into_json()["next_step"], "Give x.");
     }
 
     #[test]
     fn stopped_is_one_line_whatever_the_error_says() {
         let stop = Error::new(Kind::Refused, "server said:\nno\u{1b}[31m").into();
-        let json = Answer::refused("t", false, Vec::new(), &stop).into_json();
+        let json = Answer::refused("t", false, Vec::new(), stop).into_json();
         assert_eq!(json["stopped"], "server said:\\nno\\u{1b}[31m");
     }
 }

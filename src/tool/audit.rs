@@ -1,14 +1,17 @@
 //! `ocx_audit`: the caller's verdict on another's check-in, as tags on it; then to the server.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::answer::{Operation, Stop};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
-use super::deliver::{Written, deliver};
+use super::answer::{Operation, Refusal};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
+use super::deliver::{Delivery, Written, deliver};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::result::{ToolResult, schema_of};
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::record::{Audits, Verdict};
@@ -23,47 +26,48 @@ static DECLARATION: Declaration = Declaration {
     summary: "Give your verdict on a check-in that you had no part in: the tag `audited`, kept for each login, then the \
               push. Read its changes first with ocx_read's `checkin`.",
     needs: Capability::CheckIn,
+    acts: Acts::OnRecords,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
     fields: &[
-        Field {
-            name: "checkin",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: true,
-            positional: true,
-            doc: "the full hash of the check-in, all 40 or 64 hex digits",
-        },
-        Field {
-            name: "verdict",
-            kind: FieldKind::Word(&["pass", "fail"]),
-            required: true,
-            positional: false,
-            doc: "whether it does what it says, and well",
-        },
-        Field {
-            name: "note",
-            kind: FieldKind::Text { bytes_max: 1_000, empty: false },
-            required: true,
-            positional: false,
-            doc: "why, in one line",
-        },
+        Field::hash("checkin")
+            .required()
+            .positional()
+            .doc("the full hash of the check-in, all 40 or 64 hex digits"),
+        Field::word("verdict", &["pass", "fail"]).required().doc("whether it does what it says, and well"),
+        Field::text("note", 1_000).required().doc("why, in one line"),
     ],
+    result: schema_of::<AuditResult>,
 };
+
+/// The verdict.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct AuditResult {
+    checkin: Hash,
+    verdict: String,
+    note: String,
+    user: String,
+    tags: Vec<String>,
+    /// The artifact that holds it, once it is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact: Option<Hash>,
+    #[serde(flatten)]
+    delivery: Option<Delivery>,
+}
+
+impl ToolResult for AuditResult {}
 
 impl Tool for Audit {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let check_in = full(call, input)?;
         let verdict =
             Verdict { pass: input.required("verdict")? == "pass", note: one_line(input.required("note")?)? };
-        let audits = Audits::of(call.run().checkout().repository());
-        let remote = call.run().checkout().repository().has_remote()?;
+        let audits = Audits::of(call.repository());
+        let remote = call.has_remote()?;
         let made = match audits.check(&check_in, &verdict, call.user()) {
             Ok(()) => None,
             Err(e) if e.kind() == Kind::Unchanged && remote => {
@@ -75,14 +79,19 @@ impl Tool for Audit {
             }
             Err(e) => return Err(e.into()),
         };
-        let known = json!({
-            "checkin": check_in, "verdict": input.required("verdict")?, "note": verdict.note,
-            "user": call.user().as_str(), "tags": ["audited", format!("audited-{}", call.user())],
-        });
+        let preview = AuditResult {
+            checkin: check_in,
+            verdict: input.required("verdict")?.to_owned(),
+            note: verdict.note.clone(),
+            user: call.user().to_string(),
+            tags: vec!["audited".to_owned(), format!("audited-{}", call.user())],
+            artifact: None,
+            delivery: None,
+        };
         let mut log = vec![Operation::reads("read_check_in")];
         log.extend(made.is_none().then(|| Operation::changes("add_tag")));
         log.extend(remote.then(|| Operation::changes("push")));
-        Ok(Plan::change(log, known.clone(), move |permit| {
+        Ok(Plan::change(log, preview.clone(), move |permit| {
             let artifact = if let Some(artifact) = made {
                 artifact
             } else {
@@ -90,7 +99,7 @@ impl Tool for Audit {
                 permit.did("add_tag");
                 artifact
             };
-            send(call, permit, known, check_in, artifact, &input.again())
+            send(call, permit, AuditResult { artifact: Some(artifact), ..preview }, &input.again())
         }))
     }
 }
@@ -98,32 +107,31 @@ impl Tool for Audit {
 fn send(
     call: &Call<'_>,
     permit: &Permit<'_>,
-    mut result: Value,
-    check_in: Hash,
-    artifact: Hash,
+    result: AuditResult,
     again: &Value,
-) -> Result<Value, Stop> {
+) -> Result<AuditResult, Refusal> {
     permit.end_turn();
-    result["artifact"] = artifact.as_str().into();
     let written = Written {
         noun: "verdict",
         done: "given",
-        name: format!("on check-in {}", check_in.short()),
-        artifact: Some(check_in),
+        name: format!("on check-in {}", result.checkin.short()),
+        artifact: Some(result.checkin),
         tool: DECLARATION.name,
         again,
     };
-    deliver(call, permit, &mut result, &written, &SyncOptions::push())?;
-    Ok(result)
+    deliver(call, permit, &written, &SyncOptions::push(), |delivery| AuditResult {
+        delivery: Some(delivery),
+        ..result
+    })
 }
 
 /// The check-in that a full hash names. Of a short one, the same call with the full one is the next; what else it may
 /// stand for is to be read first.
-fn full(call: &Call<'_>, input: &Input) -> Result<Hash, Stop> {
+fn full(call: &Call<'_>, input: &Input) -> Result<Hash, Refusal> {
     let text = input.required("checkin")?;
     let hash = Hash::parse(text).map_err(|e| {
         let hint = "Give the full hash of the check-in, all 40 or 64 lower-case hex digits.";
-        let stop = Stop::from(Error::new(Kind::Invalid, format!("field `checkin`: {e}")).with_hint(hint));
+        let stop = Refusal::from(Error::new(Kind::Invalid, format!("field `checkin`: {e}")).with_hint(hint));
         let Ok(meant) = call.store().resolve(text) else { return stop };
         if !meant.as_str().starts_with(&text.to_ascii_lowercase()) {
             return stop.next("ocx_read", json!({"checkin": meant}));
@@ -133,7 +141,7 @@ fn full(call: &Call<'_>, input: &Input) -> Result<Hash, Stop> {
         stop.next(DECLARATION.name, again)
     })?;
     call.store().check_in(&hash).map_err(|e| {
-        Stop::from(e.with_hint("Take the full hash from ocx_read's `checkin`; one that another clone made is here after ocx pull."))
+        Refusal::from(e.with_hint("Take the full hash from ocx_read's `checkin`; one that another clone made is here after ocx pull."))
     })?;
     Ok(hash)
 }

@@ -1,12 +1,14 @@
-//! Where calls act, seen from who makes them, and the words that say so. The tools are the same everywhere; what their
-//! list says of them follows the binding, and what an answer says follows the caller's report too.
+//! Where calls act, seen from who makes them, and the words that say so. The tools are the same everywhere. The binding
+//! decides what their list says of them; the caller's report decides what an answer says.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
-use super::catalogue::{self, Tool};
-use super::declare::Declaration;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
-/// Where the calls of a session act, seen from who makes them.
+use super::declare::{Declaration, Declarations};
+
+/// Where the calls of a service act, seen from who makes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Binding {
     /// In a checkout among the caller's own files.
@@ -21,7 +23,7 @@ pub enum Binding {
 pub(super) enum Situation {
     Clone,
     Setup,
-    /// Unavailable, or nobody looked: the work is done in the remote checkout.
+    /// Unavailable, or nobody looked. The work is done in the remote checkout.
     Unknown,
 }
 
@@ -63,11 +65,22 @@ const SAVE: &str = "Commit and push this remote run's checkout after its recorde
 const COMMIT: &str = "Acts only where your own files are, so this remote endpoint refuses it: save the checkout here with \
                       ocx_save, or prepare a bundle in your clone by ocx_commit_and_sync_guide.";
 
+/// What the tools of a connection that matter most do, by name, in the order of the list.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(transparent)]
+pub(super) struct Guidance(#[schemars(with = "BTreeMap<String, String>")] Vec<(&'static str, &'static str)>);
+
+impl Serialize for Guidance {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
 /// The tools of which an answer says what they do in the caller's situation.
 const GUIDED: [&str; 3] = ["ocx_context", "ocx_sync", "ocx_save"];
 
 impl Binding {
-    /// What is said of a tool where the caller's situation is not known, as in the list of tools: at most 200
+    /// The summary of a tool where the caller's situation is not known, as in the list of tools. It has at most 200
     /// characters.
     #[must_use]
     pub fn summary(self, tool: &Declaration) -> &'static str {
@@ -81,20 +94,18 @@ impl Binding {
     }
 
     /// What the tools of this connection that matter most do in a situation.
-    pub(super) fn guidance(self, situation: Situation) -> Value {
-        let tools = GUIDED.iter().filter_map(|name| catalogue::find(name)).map(Tool::declaration);
-        Value::Object(
-            tools
-                .map(|tool| (tool.name.to_owned(), self.summary_in(tool, situation).into()))
-                .collect::<Map<_, _>>(),
-        )
+    pub(super) fn guidance(self, tools: &Declarations, situation: Situation) -> Guidance {
+        let tools = GUIDED.iter().filter_map(|name| tools.find(name));
+        Guidance(tools.map(|tool| (tool.name, self.summary_in(tool, situation))).collect())
     }
 
     /// Where the work is done, in one word.
-    pub(super) fn location(self) -> &'static str {
+    pub(super) fn location(self, has_checkout: bool) -> &'static str {
         match self {
-            Self::Local => "local_checkout",
-            Self::Remote => "remote_run",
+            Self::Local if has_checkout => "local_checkout",
+            Self::Remote if has_checkout => "remote_run",
+            Self::Local => "local_repository",
+            Self::Remote => "remote_repository",
         }
     }
 

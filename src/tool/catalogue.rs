@@ -1,54 +1,15 @@
 //! The table of tools, in the order in which clients list them. Every way in is a reader of it.
 
-use serde_json::{Map, Value};
-
-use super::answer::{NextCall, Stop};
 use super::declare::Declaration;
-use super::input::Input;
-use super::plan::Plan;
-use super::session::Call;
+use super::interface::Tool;
 use super::{
     audit, commit_and_sync, commit_and_sync_guide, context, create, edit, find, post, queue, read, save,
     status, stop, sync, test, unversioned_get, unversioned_list, unversioned_put, wiki_edit, wiki_read,
 };
 
-/// What a call acts on besides the repository's records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Acts {
-    /// Nothing: it reads, or writes records under the caller's login.
-    OnRecords,
-    /// The files, tests or working branch of the checkout, which are its user's.
-    OnCheckout,
-    /// Files of a checkout that must be the caller's own.
-    OnCallersFiles,
-}
-
-/// One tool: what it is, and what it would do.
-pub trait Tool: Sync {
-    /// What it is.
-    fn declaration(&self) -> &'static Declaration;
-
-    /// What it acts on.
-    fn acts(&self) -> Acts {
-        Acts::OnRecords
-    }
-
-    /// Whether it writes in the checkout, so that only one of its kind may be at work there.
-    fn writes(&self) -> bool {
-        false
-    }
-
-    /// The call that was probably meant by input of these fields, which stand under their real names.
-    fn meant(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
-        NextCall::new(self.declaration().name, Value::Object(fields))
-    }
-
-    /// Reads and checks, and says what would be done.
-    ///
-    /// # Errors
-    /// Whatever stands in the way, with the call that helps.
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop>;
-}
+/// Tools that a service offers together. The service hands its catalogue to the dispatcher.
+#[derive(Clone, Copy)]
+pub struct Catalogue(&'static [&'static dyn Tool]);
 
 /// Every tool.
 pub static TOOLS: [&dyn Tool; 20] = [
@@ -74,8 +35,32 @@ pub static TOOLS: [&dyn Tool; 20] = [
     &stop::Stop,
 ];
 
-/// The tool of that name.
+impl Catalogue {
+    /// The catalogue of every tool.
+    #[must_use]
+    pub fn whole() -> Self {
+        Self(&TOOLS)
+    }
+
+    /// Its tools.
+    pub fn tools(self) -> impl Iterator<Item = &'static dyn Tool> {
+        self.0.iter().copied()
+    }
+
+    /// Their declarations.
+    pub fn declarations(self) -> impl Iterator<Item = &'static Declaration> {
+        self.tools().map(Tool::declaration)
+    }
+
+    /// The tool of that name.
+    #[must_use]
+    pub fn find(self, name: &str) -> Option<&'static dyn Tool> {
+        self.tools().find(|tool| tool.declaration().name == name)
+    }
+}
+
+/// The tool of that name among all.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Tool> {
-    TOOLS.iter().copied().find(|t| t.declaration().name == name)
+    Catalogue::whole().find(name)
 }

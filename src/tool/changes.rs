@@ -1,10 +1,11 @@
-//! What a check-in changed against its first parent, as a unified diff: for whoever judges it.
+//! What a check-in changed against its first parent, for those who judge it: a unified diff, and counts of lines.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::error::Result;
 use crate::format::artifact::FileKind;
@@ -12,10 +13,32 @@ use crate::name::{Hash, TreePath};
 use crate::repo::store::{FileEntry, Files, Store};
 use crate::text;
 
+/// A file that differs from its check-in, within a result.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct ChangedFile {
+    pub path: String,
+    pub how: String,
+}
+
+/// A file that a check-in changed, within a result.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct FileCounts {
+    path: String,
+    #[serde(flatten)]
+    lines: LineCounts,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum LineCounts {
+    Text { added: u32, removed: u32 },
+    Binary { binary: bool },
+}
+
 /// The largest file whose lines are compared, in bytes.
 const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// The most bytes of a whole diff; files beyond it are named only.
+/// The most bytes of a whole diff. Files beyond it are only named.
 const DIFF_BYTES_MAX: usize = 8 << 20;
 
 /// The diff of the check-in, file by file in the order of their paths.
@@ -31,25 +54,28 @@ pub fn of(store: &Store, checkin: &Hash) -> Result<String> {
     Ok(diff)
 }
 
-/// The files that a check-in changed against its first parent: of the first `max` the lines added and removed, how many
-/// there are, and whether `watched` is among them.
+/// Counts what a check-in changed against its first parent: the lines of the first `max` files, how many files there are,
+/// and whether `watched` is among them.
 ///
 /// # Errors
 /// Those of reading the repository.
-pub fn counts(store: &Store, checkin: &Hash, max: usize, watched: &str) -> Result<(Vec<Value>, usize, bool)> {
+pub(super) fn counts(
+    store: &Store,
+    checkin: &Hash,
+    max: usize,
+    watched: &str,
+) -> Result<(Vec<FileCounts>, usize, bool)> {
     let (before, after) = both(store, checkin)?;
     let paths = changed(&before, &after);
     let counted = paths.iter().take(max).map(|path| {
         let (old, new) = (content(store, before.get(*path))?, content(store, after.get(*path))?);
-        let mut told = json!({"path": path.shown()});
-        if let (Some(old), Some(new)) = (old, new) {
+        let lines = if let (Some(old), Some(new)) = (old, new) {
             let diff = Diff::compute(Algorithm::Histogram, &InternedInput::new(old.as_str(), new.as_str()));
-            told["added"] = diff.count_additions().into();
-            told["removed"] = diff.count_removals().into();
+            LineCounts::Text { added: diff.count_additions(), removed: diff.count_removals() }
         } else {
-            told["binary"] = true.into();
-        }
-        Ok(told)
+            LineCounts::Binary { binary: true }
+        };
+        Ok(FileCounts { path: path.shown(), lines })
     });
     Ok((counted.collect::<Result<_>>()?, paths.len(), paths.iter().any(|path| path.as_str() == watched)))
 }
@@ -105,7 +131,7 @@ fn one(
     Ok(())
 }
 
-/// The text of a file; nothing when it is binary or too large, and the empty text when there is no file.
+/// The text of a file. Nothing if it is binary or too large; the empty text if there is no file.
 fn content(store: &Store, entry: Option<&FileEntry>) -> Result<Option<String>> {
     let Some(entry) = entry else { return Ok(Some(String::new())) };
     if store.content_size(&entry.hash)? > FILE_BYTES_MAX as u64 {

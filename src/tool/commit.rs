@@ -1,22 +1,94 @@
 //! The check-in of every change of the checkout, as `ocx_save` and `ocx_commit_and_sync` make it: the same four lines,
-//! the same gate, the same words. What becomes of the check-in then is theirs.
+//! the same gate, the same words. The two tools differ in what they do with the check-in then.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::Stop;
+use super::answer::Refusal;
+use super::call::Call;
+use super::changes::ChangedFile;
 use super::context::changed;
-use super::declare::{Field, FieldKind};
+use super::declare::Field;
 use super::input::Input;
 use super::plan::Permit;
-use super::session::Call;
+use super::result::ToolResult;
 use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
 use crate::work::{Comment, Delivery, ReadySave, SavePlan, Untested, settings_changed};
 
 /// How many names of each list are shown.
 const NAMES_MAX: usize = 40;
 
 /// The most bytes of a part, before its line breaks are read as spaces; the rule for the line is the comment's.
-const PART: FieldKind = FieldKind::Text { bytes_max: 4_000, empty: false };
+const PART_BYTES_MAX: usize = 4_000;
+
+/// What would be committed, or what is to be sent.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum CommitPreview {
+    Make {
+        #[serde(flatten)]
+        taken: Box<Taken>,
+        committed: bool,
+        would_commit: bool,
+    },
+    Send {
+        committed: bool,
+        checkin: Option<Hash>,
+        not_pushed: Vec<Hash>,
+    },
+}
+
+impl ToolResult for CommitPreview {}
+
+/// A check-in that is made, and what it takes in if this call made it.
+#[derive(Debug, Clone)]
+pub(super) struct Committed {
+    pub checkin: Option<Hash>,
+    pub taken: Option<Taken>,
+}
+
+/// What a check-in takes in, and what a reader of it should look at.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Taken {
+    branch: String,
+    parent: Hash,
+    user: String,
+    tree: Hash,
+    changed: Vec<ChangedFile>,
+    shown: usize,
+    of: usize,
+    tests: TestsPassed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tests_changed: Option<Vec<ChangedTest>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settings_changed: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignored: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignored_of: Option<usize>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum TestsPassed {
+    None(&'static str),
+    Declared(Vec<PassedTest>),
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct PassedTest {
+    name: String,
+    passed: bool,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ChangedTest {
+    name: String,
+    old: Option<String>,
+    new: Option<String>,
+}
 
 /// The four lines of the comment.
 pub(super) const PARTS: [Field; 4] = [
@@ -27,7 +99,7 @@ pub(super) const PARTS: [Field; 4] = [
 ];
 
 const fn part(name: &'static str, doc: &'static str) -> Field {
-    Field { name, kind: PART, required: true, positional: false, doc }
+    Field::text(name, PART_BYTES_MAX).required().doc(doc)
 }
 
 /// The comment of these four lines.
@@ -37,7 +109,7 @@ pub(super) fn comment(input: &Input) -> Result<Comment> {
 }
 
 /// The input that was probably meant: a whole comment in `title` is its four parts.
-pub(super) fn meant(mut fields: Map<String, Value>) -> Value {
+pub(super) fn repair(mut fields: Map<String, Value>) -> Value {
     let whole = fields.get("title").and_then(Value::as_str).unwrap_or_default().to_owned();
     for line in whole.lines() {
         let part = line
@@ -58,90 +130,86 @@ pub(super) fn meant(mut fields: Map<String, Value>) -> Value {
 ///
 /// # Errors
 /// Whatever forbids the check-in, with the call that brings it nearer.
-pub(super) fn prepare(call: &Call<'_>, delivery: Delivery) -> Result<SavePlan, Stop> {
-    call.run().plan_save(call.user(), delivery, call.watch().handle()).map_err(explained)
+pub(super) fn prepare(call: &Call<'_>, delivery: Delivery) -> Result<SavePlan, Refusal> {
+    call.workspace()?.plan_save(call.user(), delivery, call.control().handle()).map_err(explained)
 }
 
-/// What is known of it before anything is done.
-pub(super) fn known(saving: &SavePlan) -> Value {
+/// What a dry run says of it.
+pub(super) fn preview(saving: &SavePlan) -> CommitPreview {
     match saving {
         SavePlan::Make(ready) => {
-            let mut known = described(ready);
-            known["committed"] = false.into();
-            known["would_commit"] = true.into();
-            known
+            CommitPreview::Make { taken: Box::new(taken(ready)), committed: false, would_commit: true }
         }
-        SavePlan::Send(unsent) => json!({"committed": true, "checkin": unsent.last(), "not_pushed": unsent}),
+        SavePlan::Send(unsent) => CommitPreview::Send {
+            committed: true,
+            checkin: unsent.last().copied(),
+            not_pushed: unsent.clone(),
+        },
     }
 }
 
-/// Makes the check-in, where there is one to make.
+/// Makes the check-in, if there is one to make.
 pub(super) fn perform(
     call: &Call<'_>,
     permit: &Permit<'_>,
     saving: &SavePlan,
     comment: &Comment,
-) -> Result<Value, Stop> {
+) -> Result<Committed, Refusal> {
     // Others may write from here on: the check-in refuses files that are no longer those that were looked at.
     permit.end_turn();
     let ready = match saving {
         SavePlan::Make(ready) => ready,
         SavePlan::Send(unsent) => {
-            return Ok(json!({"checkin": unsent.last(), "committed": true, "pushed": false}));
+            return Ok(Committed { checkin: unsent.last().copied(), taken: None });
         }
     };
-    call.watch().progress("making the check-in");
-    if call.run().catch_up(ready, call.watch().handle()) {
+    call.control().progress("making the check-in");
+    if call.workspace()?.catch_up(ready, call.control().handle()) {
         permit.did("pull");
     }
-    let hash = call.run().make(ready, comment, call.watch().handle()).map_err(explained)?;
+    let hash = call.workspace()?.make(ready, comment, call.control().handle()).map_err(explained)?;
     permit.did("check_in");
-    let mut result = json!({"checkin": hash, "committed": true, "pushed": false});
-    if let (Value::Object(into), Value::Object(from)) = (&mut result, described(ready)) {
-        into.extend(from);
-    }
-    Ok(result)
+    Ok(Committed { checkin: Some(hash), taken: Some(taken(ready)) })
 }
 
-/// What the check-in takes in, and what a reader of it should look at.
-fn described(ready: &ReadySave) -> Value {
+fn taken(ready: &ReadySave) -> Taken {
     let mut changes = changed(&ready.status);
     let of = changes.len();
     changes.truncate(NAMES_MAX);
-    let mut told = json!({
-        "branch": ready.branch.as_str(),
-        "parent": ready.parent.hash,
-        "user": ready.user.as_str(),
-        "tree": ready.tree,
-        "changed": changes,
-        "shown": changes.len(),
-        "of": of,
-    });
-    told["tests"] = if ready.tests.is_empty() {
-        "none declared".into()
-    } else {
-        ready.tests.iter().map(|t| json!({"name": t.name, "passed": true})).collect()
-    };
-    if !ready.tests_changed.is_empty() {
-        told["tests_changed"] =
-            ready.tests_changed.iter().map(|c| json!({"name": c.name, "old": c.old, "new": c.new})).collect();
+    let passed = ready.tests.iter().map(|t| PassedTest { name: t.name.clone(), passed: true });
+    let tests_changed = ready.tests_changed.iter();
+    let tests_changed: Vec<_> = tests_changed
+        .map(|c| ChangedTest { name: c.name.clone(), old: c.old.clone(), new: c.new.clone() })
+        .collect();
+    let settings: Vec<_> = settings_changed(&ready.status).iter().map(|path| path.shown()).collect();
+    let ignored = &ready.status.ignored;
+    Taken {
+        branch: ready.branch.to_string(),
+        parent: ready.parent.hash,
+        user: ready.user.to_string(),
+        tree: ready.tree,
+        shown: changes.len(),
+        changed: changes,
+        of,
+        tests: if ready.tests.is_empty() {
+            TestsPassed::None("none declared")
+        } else {
+            TestsPassed::Declared(passed.collect())
+        },
+        tests_changed: some(tests_changed),
+        settings_changed: some(settings),
+        ignored: some(ignored.iter().take(NAMES_MAX).cloned().collect()),
+        ignored_of: (ignored.len() > NAMES_MAX).then_some(ignored.len()),
     }
-    let settings = settings_changed(&ready.status);
-    if !settings.is_empty() {
-        told["settings_changed"] = settings.iter().map(|p| p.shown()).collect();
-    }
-    if !ready.status.ignored.is_empty() {
-        let ignored = &ready.status.ignored;
-        told["ignored"] = ignored.iter().take(NAMES_MAX).map(ToString::to_string).collect();
-        if ignored.len() > NAMES_MAX {
-            told["ignored_of"] = ignored.len().into();
-        }
-    }
-    told
+}
+
+/// The list. Nothing if it is empty.
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
 }
 
 /// The refusal of a check-in, with the call that brings it nearer.
-fn explained(error: Error) -> Stop {
+fn explained(error: Error) -> Refusal {
     let untested = std::error::Error::source(&error).and_then(|s| s.downcast_ref::<Untested>());
     let next = match (error.kind(), untested.map(|u| u.0.as_slice())) {
         (Kind::Untested, Some([only])) => Some(("ocx_test", json!({"name": only}))),
@@ -149,7 +217,7 @@ fn explained(error: Error) -> Stop {
         (Kind::Unchanged | Kind::Changed, _) => Some(("ocx_context", json!({}))),
         _ => None,
     };
-    let stop = Stop::from(worded(error));
+    let stop = Refusal::from(worded(error));
     match next {
         Some((tool, arguments)) => stop.next(tool, arguments),
         None => stop,

@@ -1,16 +1,19 @@
 //! `ocx_commit_and_sync`: the check-in of `ocx_save`, made where the caller's files are, and as a bundle for an `ocx_sync`
 //! elsewhere. Nothing is pushed.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::answer::{NextCall, Operation, Stop};
-use super::catalogue::{Acts, Tool};
-use super::commit::{self, PARTS};
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::answer::{NextCall, Operation, Refusal};
+use super::call::Call;
+use super::commit::{self, CommitPreview, Committed, PARTS, Taken};
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
+use super::encoded_bundle::{BundleSummary, EncodedBundle, Form};
 use super::input::Input;
-use super::parcel::{Form, Parcel};
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::result::{ToolResult, schema_of_either};
 use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash};
@@ -25,51 +28,85 @@ static DECLARATION: Declaration = Declaration {
     summary: "Commit every change of this checkout as ocx_save does, push nothing, and get the branch as a bundle with \
               the ocx_sync call that publishes it on your remote OCX connection.",
     needs: Capability::CheckIn,
+    acts: Acts::OnCallersFiles,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: false },
     fields: &[
         PARTS[0],
         PARTS[1],
         PARTS[2],
         PARTS[3],
-        Field {
-            name: "have",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: false,
-            positional: false,
-            doc: "the full hash of a check-in that the remote holds too: the bundle then leaves out what is before it",
-        },
+        Field::hash("have").doc("the full hash of a check-in that the remote holds too: the bundle then leaves out what is before it"),
     ],
+    result: schema_of_either::<CommitPreview, CommitAndSyncResult>,
 };
+
+/// The check-in, and the bundle that takes it elsewhere.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct CommitAndSyncResult {
+    checkin: Option<Hash>,
+    committed: bool,
+    pushed: bool,
+    #[serde(flatten)]
+    taken: Option<Taken>,
+    note: &'static str,
+    /// The branch that is sent, where `taken` does not name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    #[serde(flatten)]
+    bundled: Option<Bundled>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Bundled {
+    bundled: BundleSummary,
+    size: usize,
+    /// The bundle as base64.
+    bundle: String,
+    next_call: RemoteCall,
+}
+
+/// The call that publishes the bundle, on another connection.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RemoteCall {
+    connection: &'static str,
+    tool: &'static str,
+    #[schemars(with = "Map<String, Value>")]
+    arguments: SyncInput,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SyncInput {
+    branch: String,
+    bundle: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    have: Option<Hash>,
+}
+
+impl ToolResult for CommitAndSyncResult {}
 
 impl Tool for CommitAndSync {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn acts(&self) -> Acts {
-        Acts::OnCallersFiles
+    fn repair(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
+        NextCall::new(DECLARATION.name, commit::repair(fields))
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
-    fn meant(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
-        NextCall::new(DECLARATION.name, commit::meant(fields))
-    }
-
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let comment = commit::comment(input)?;
         let have = input.text("have").map(|text| held(call, text)).transpose()?;
         let saving = commit::prepare(call, Delivery::Bundle)?;
         let mut log = vec![Operation::reads("read_status")];
         if let SavePlan::Make(ready) = &saving {
-            let pulls = ready.continues() && call.run().checkout().repository().has_remote()?;
+            let pulls = ready.continues() && call.has_remote()?;
             log.extend(pulls.then(|| Operation::changes("pull")));
             log.push(Operation::changes("check_in"));
         }
-        let known = commit::known(&saving);
-        Ok(Plan::change(log, known, move |permit| perform(call, permit, &saving, &comment, have)))
+        Ok(Plan::change(log, commit::preview(&saving), move |permit| {
+            perform(call, permit, &saving, &comment, have)
+        }))
     }
 }
 
@@ -79,9 +116,9 @@ fn perform(
     saving: &SavePlan,
     comment: &Comment,
     have: Option<Hash>,
-) -> Result<Value, Stop> {
-    let mut result = commit::perform(call, permit, saving, comment)?;
-    result["note"] = match saving {
+) -> Result<CommitAndSyncResult, Refusal> {
+    let Committed { checkin, taken } = commit::perform(call, permit, saving, comment)?;
+    let note = match saving {
         SavePlan::Make(_) => {
             "Nothing was pushed: make `next_call` on your remote connection. An ocx_save here would push this check-in."
         }
@@ -89,42 +126,56 @@ fn perform(
             "Nothing has changed since, and no new check-in was made: the bundle holds what was committed before. An \
              ocx_save here would push it."
         }
-    }
-    .into();
+    };
+    let result = CommitAndSyncResult {
+        checkin,
+        committed: true,
+        pushed: false,
+        taken,
+        note,
+        branch: None,
+        bundled: None,
+    };
     permit.looked("export_bundle");
-    bundle(call, saving, have, &mut result).map_err(|e| Stop::from(e).reached(result.clone()))?;
-    Ok(result)
+    let branch = match branch(call, saving) {
+        Ok(branch) => branch,
+        Err(e) => return Err(Refusal::from(e).reached(result)),
+    };
+    let named = result.taken.is_none().then(|| branch.to_string());
+    let result = CommitAndSyncResult { branch: named, ..result };
+    match bundle(call, branch, have) {
+        Ok(bundled) => Ok(CommitAndSyncResult { bundled: Some(bundled), ..result }),
+        Err(e) => Err(Refusal::from(e).reached(result)),
+    }
 }
 
-/// Adds the bundle, and the call that publishes it.
-fn bundle(call: &Call<'_>, saving: &SavePlan, have: Option<Hash>, result: &mut Value) -> Result<()> {
-    let branch = branch(call, saving)?;
-    result["branch"] = branch.as_str().into();
+/// The bundle, and the call that publishes it.
+fn bundle(call: &Call<'_>, branch: Branch, have: Option<Hash>) -> Result<Bundled> {
     let mut selection = Selection::branch(branch.clone());
     if let Some(have) = have {
         selection = selection.for_one_who_has(have);
     }
-    let Some(parcel) = Parcel::of(call.run().checkout().repository(), &selection, Form::Wire)? else {
+    let Some(encoded) = EncodedBundle::of(call.repository(), &selection, Form::Wire)? else {
         let what = "whoever holds `have` holds every check-in of the branch";
         return Err(
             Error::new(Kind::Unchanged, what).with_hint("Nothing is to be sent; go on with the next task.")
         );
     };
-    let parcel = parcel.fitting(&format!(
+    let encoded = encoded.fitting(&format!(
         "The check-in is made and stays. Export it by command, `ocx bundle export push.bundle --branch {branch} --wire`, \
          and send that file's base64 as `bundle` of ocx_sync; or give in `have` a newer check-in that the remote holds."
     ))?;
-    result["bundled"] = parcel.described();
-    let text = parcel.text();
-    let mut arguments = json!({"branch": branch.as_str(), "bundle": text});
-    if let Some(have) = have {
-        arguments["have"] = have.as_str().into();
-    }
-    result["size"] = result["bundled"]["size"].clone();
-    result["bundle"] = text.into();
-    result["next_call"] =
-        json!({"connection": "configured_remote_ocx", "tool": "ocx_sync", "arguments": arguments});
-    Ok(())
+    let (summary, text) = (encoded.summary(), encoded.text());
+    Ok(Bundled {
+        size: summary.size,
+        bundled: summary,
+        bundle: text.clone(),
+        next_call: RemoteCall {
+            connection: "configured_remote_ocx",
+            tool: "ocx_sync",
+            arguments: SyncInput { branch: branch.to_string(), bundle: text, have },
+        },
+    })
 }
 
 /// The branch that is sent: the one of the check-in.
@@ -133,7 +184,7 @@ fn branch(call: &Call<'_>, saving: &SavePlan) -> Result<Branch> {
         SavePlan::Make(ready) => Ok(ready.branch.clone()),
         SavePlan::Send(unsent) => match unsent.last() {
             Some(last) => Branch::parse(&call.store().check_in(last)?.branch),
-            None => call.run().branch(),
+            None => call.workspace()?.branch(),
         },
     }
 }
@@ -148,6 +199,6 @@ fn held(call: &Call<'_>, text: &str) -> Result<Hash> {
             Err(Error::new(Kind::NotFound, format!("field `have`: check-in `{hash}` is private"))
                 .with_hint(hint))
         }
-        Err(e) => Err(Error::new(e.kind(), format!("field `have`: {e}")).with_hint(hint)),
+        Err(e) => Err(Error::new(e.kind(), format!("field `have`: {e}")).with_hint(hint).caused_by(e)),
     }
 }

@@ -3,19 +3,24 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use super::answer::{NextCall, Operation, Stop};
-use super::catalogue::Tool;
+use super::answer::{NextCall, Operation, Refusal};
+use super::call::Call;
 use super::commit::PARTS;
-use super::declare::{Capability, Declaration, Field, Hints};
-use super::facts::{self, CALLER};
+use super::declare::{Acts, Capability, Declaration, Hints};
+use super::facts::{self, CALLER, CallerReport};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
-use super::session::Call;
+use super::result::{ToolResult, schema_of};
 use crate::error::{Kind, Result};
 use crate::name::{Branch, Hash};
+use crate::repo::Store;
 use crate::sync::{Limits, Remote};
+use crate::testing::{DECLARED_FILE, Declared};
 use crate::work::{Comment, working_branch};
 
 /// What asking whether the URL can be read may cost.
@@ -26,9 +31,24 @@ const ASKING: Limits = Limits {
     reply_bytes: 64 << 20,
 };
 
+/// What to do without a clone.
+const IN_CHECKOUT: &str = "Without a clone or a shell of your own, work in the checkout of this connection: ocx_context, \
+                           ocx_read, ocx_edit, ocx_test, ocx_save.";
+
+/// The same where this connection has no checkout.
+const NO_CHECKOUT: &str = "Without a clone or a shell of your own, no file can be changed: this connection has a \
+                           repository and no checkout.";
+
+/// The largest `ocx-tests.json` that is read from a check-in, in bytes.
+const DECLARED_BYTES_MAX: usize = 1 << 20;
+
 /// What is not claimed.
 const TESTS: &str = "ocx_sync judges the branch, the users and the comments; it does not run the tests again, nor \
                      certify that they passed. What they print in your shell is your evidence: keep it.";
+
+/// How the steps are run.
+const HOW: &str = "Run the steps in order in one shell of your own computer: each goes on in the folder where the one \
+                   before ended. Nothing here runs them.";
 
 /// The tool.
 pub struct Guide;
@@ -39,27 +59,76 @@ static DECLARATION: Declaration = Declaration {
     summary: "Get the shell steps, with plain Fossil and real values, that commit in a clone of your own and bundle the \
               branch for ocx_sync. Only reads; without a clone or a shell, edit with ocx_edit instead.",
     needs: Capability::Read,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints { read_only: true, destructive: false, idempotent: true, open_world: true },
     fields: &[
-        optional(PARTS[0]),
-        optional(PARTS[1]),
-        optional(PARTS[2]),
-        optional(PARTS[3]),
+        PARTS[0].optional(),
+        PARTS[1].optional(),
+        PARTS[2].optional(),
+        PARTS[3].optional(),
         CALLER[0],
         CALLER[1],
     ],
+    result: schema_of::<GuideResult>,
 };
 
-const fn optional(field: Field) -> Field {
-    Field { required: false, ..field }
+/// The steps, and what they are built on.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct GuideResult {
+    read_url: Option<String>,
+    read_url_verified: bool,
+    base: Hash,
+    branch: String,
+    login: String,
+    blockers: Vec<String>,
+    how: &'static str,
+    steps: Vec<Step>,
+    tests: &'static str,
+    caller_report: CallerReport,
+    /// Where there are no steps: how to work in this connection's checkout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_call: Option<NextCall>,
+    /// What to do with what the last step printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    then: Option<Then>,
+    remote_route: &'static str,
 }
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Step {
+    step: usize,
+    name: &'static str,
+    #[serde(rename = "where")]
+    place: &'static str,
+    run: String,
+    why: &'static str,
+}
+
+/// The call of this connection that publishes the bundle; its `bundle` is what the last step printed.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Then {
+    connection: &'static str,
+    tool: &'static str,
+    #[schemars(with = "Map<String, Value>")]
+    arguments: SyncInput,
+    bundle: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct SyncInput {
+    branch: String,
+    have: Hash,
+}
+
+impl ToolResult for GuideResult {}
 
 impl Tool for Guide {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let message = message(input)?;
         let values = Values::of(call)?;
         let source = Source::of(call, &values.base)?;
@@ -77,27 +146,35 @@ impl Tool for Guide {
         } else {
             Vec::new()
         };
-        let mut result = json!({
-            "read_url": source.url, "read_url_verified": source.verified, "base": values.base,
-            "branch": values.branch.as_str(), "login": call.user().as_str(), "blockers": blockers,
-            "how": "Run the steps in order in one shell of your own computer: each goes on in the folder where the one \
-                    before ended. Nothing here runs them.",
-            "steps": steps, "tests": TESTS, "caller_report": facts::caller_report(input),
-        });
-        let remote_route = NextCall::new("ocx_context", json!({})).to_json();
-        if result["steps"].as_array().is_some_and(Vec::is_empty) {
-            result["next_call"] = remote_route;
+        let branch = values.branch.to_string();
+        let has_checkout = call.workspace_if_any().is_some();
+        let (next_call, then) = if steps.is_empty() {
+            let begin = if has_checkout { "ocx_context" } else { "ocx_status" };
+            (Some(NextCall::new(begin, json!({}))), None)
         } else {
-            result["then"] = json!({
-                "connection": "current", "tool": "ocx_sync",
-                "arguments": {"branch": values.branch.as_str(), "have": values.base},
-                "bundle": "add `bundle`: the text that the last step printed",
-            });
-        }
-        result["remote_route"] =
-            "Without a clone or a shell of your own, work in the checkout of this connection: ocx_context, ocx_read, \
-             ocx_edit, ocx_test, ocx_save."
-                .into();
+            let then = Then {
+                connection: "current",
+                tool: "ocx_sync",
+                arguments: SyncInput { branch: branch.clone(), have: values.base },
+                bundle: "add `bundle`: the text that the last step printed",
+            };
+            (None, Some(then))
+        };
+        let result = GuideResult {
+            read_url: source.url,
+            read_url_verified: source.verified,
+            base: values.base,
+            branch,
+            login: call.user().to_string(),
+            blockers,
+            how: HOW,
+            steps,
+            tests: TESTS,
+            caller_report: facts::caller_report(input),
+            next_call,
+            then,
+            remote_route: if has_checkout { IN_CHECKOUT } else { NO_CHECKOUT },
+        };
         Ok(Plan::looked(vec![Operation::reads("read_status"), Operation::reads("ask_server")], result))
     }
 }
@@ -115,21 +192,39 @@ struct Values {
 
 impl Values {
     fn of(call: &Call<'_>) -> Result<Self> {
-        let run = call.run();
-        let checkout = run.checkout();
-        let base = call.store().check_in(&checkout.parent()?)?;
+        let (store, project) = (call.store(), call.store().project_code()?);
+        let (base, id, tests) = match call.workspace_if_any() {
+            Some(workspace) => {
+                let checkout = workspace.checkout();
+                (checkout.parent()?, checkout.id()?, workspace.declared())
+            }
+            // The branch is the caller's own again in each call.
+            None => {
+                let base = store.resolve("trunk")?;
+                (base, format!("{project} {}", call.user()), declared(store, &base))
+            }
+        };
+        let base = store.check_in(&base)?;
         // The caller's own, whoever's the checkout is.
-        let branch = working_branch(call.store(), &base, call.user(), &checkout.id()?)?;
+        let branch = working_branch(store, &base, call.user(), &id)?;
         // Broken ones are for ocx_test to tell.
-        let tests = run.declared().map(|d| d.tests().iter().map(|t| t.command.clone()).collect());
+        let tests = tests.map(|d| d.tests().iter().map(|t| t.command.clone()).collect());
         Ok(Self {
-            project: call.store().project_code()?,
+            project,
             base: base.hash,
             continues: base.branch == branch.as_str(),
             branch,
             login: call.user().to_string(),
             tests: tests.unwrap_or_default(),
         })
+    }
+}
+
+/// The tests that a check-in declares.
+fn declared(store: &Store, check_in: &Hash) -> Result<Declared> {
+    match store.files(check_in)?.get(DECLARED_FILE) {
+        Some(file) => Declared::parse(&store.content_within(&file.hash, DECLARED_BYTES_MAX)?),
+        None => Ok(Declared::default()),
     }
 }
 
@@ -143,7 +238,7 @@ struct Source {
 impl Source {
     /// The remote without its login, and whether the base is to be had there without one.
     fn of(call: &Call<'_>, base: &Hash) -> Result<Self> {
-        let repository = call.run().checkout().repository();
+        let repository = call.repository();
         let Some(remote) = repository.remote()? else {
             let blocker = "this repository has no remote, so there is no URL to clone from".to_owned();
             return Ok(Self { url: None, verified: false, blocker: Some(blocker) });
@@ -178,7 +273,7 @@ fn message(input: &Input) -> Result<String> {
     Ok(words.collect::<Vec<_>>().join(" "))
 }
 
-fn steps(values: &Values, source: &Source, has_clone: bool, message: &str) -> Vec<Value> {
+fn steps(values: &Values, source: &Source, has_clone: bool, message: &str) -> Vec<Step> {
     let mut steps = Steps(Vec::new());
     if has_clone {
         existing(&mut steps, values, source);
@@ -267,12 +362,12 @@ fn bootstrap(steps: &mut Steps, values: &Values, source: &Source) {
     );
 }
 
-struct Steps(Vec<Value>);
+struct Steps(Vec<Step>);
 
 impl Steps {
-    fn add(&mut self, name: &str, run: &str, why: &str) {
+    fn add(&mut self, name: &'static str, run: &str, why: &'static str) {
         let step = self.0.len() + 1;
-        self.0.push(json!({"step": step, "name": name, "where": "local shell", "run": run, "why": why}));
+        self.0.push(Step { step, name, place: "local shell", run: run.to_owned(), why });
     }
 }
 

@@ -1,16 +1,24 @@
 //! `ocx_context`: what the run is for, where it stands, and what it may do next.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
-use super::answer::{NextCall, Operation, Stop};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Hints};
+use super::answer::{NextCall, Operation, Refusal};
+use super::binding::Guidance;
+use super::call::Call;
+use super::changes::ChangedFile;
+use super::declare::{Acts, Capability, Declaration, Hints};
+use super::facts::{self, CallerReport, ServerFacts};
+use super::files::{entries, shortened};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
-use super::session::{Call, entries, shortened};
-use super::{facts, publication};
+use super::publication;
+use super::result::{ToolResult, schema_of};
 use crate::checkout::Status;
 use crate::error::{Error, Result};
+use crate::name::Hash;
 use crate::testing::DECLARED_FILE;
 use crate::work::Standing;
 
@@ -26,75 +34,146 @@ static DECLARATION: Declaration = Declaration {
     summary: "Start here. This local checkout's objective, working branch, files changed and not saved, check-ins not \
               pushed, and declared tests with their standing.",
     needs: Capability::Read,
+    acts: Acts::LooksAtCheckout,
+    writes: false,
     hints: Hints::LOOKS,
     fields: &facts::CALLER,
+    result: schema_of::<ContextResult>,
 };
+
+/// Where the work stands.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ContextResult {
+    objective: Option<String>,
+    branch: String,
+    user: String,
+    parent: ParentCheckIn,
+    top: Vec<String>,
+    changed: List<ChangedFile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cannot_be_saved: Option<List<RefusedFile>>,
+    ignored: List<String>,
+    not_pushed: List<Hash>,
+    tests: Tests,
+    /// What was left of a save that was interrupted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovered: Option<String>,
+    server_facts: ServerFacts,
+    caller_report: CallerReport,
+    guidance: Guidance,
+    next_call: Option<NextCall>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ParentCheckIn {
+    checkin: Hash,
+    branch: String,
+    time: String,
+    comment: String,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RefusedFile {
+    name: String,
+    why: String,
+}
+
+/// A list, with how much of it is shown where that is not all.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum List<T> {
+    Whole(Vec<T>),
+    Cut { shown: usize, of: usize, first: Vec<T> },
+}
+
+/// The declared tests and how each stands on these files.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Tests {
+    Broken { broken: String, next_step: Option<String> },
+    None(String),
+    Declared(Vec<DeclaredTest>),
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct DeclaredTest {
+    name: String,
+    command: String,
+    standing: String,
+}
+
+impl ToolResult for ContextResult {}
 
 impl Tool for Context {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
-        let run = call.run();
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
+        let run = call.workspace()?;
         let checkout = run.checkout();
         let status = checkout.status()?;
         let parent = call.store().check_in(&checkout.parent()?)?;
         let unsent = run.unsent()?;
         let standings = run.standings(&status);
-        let mut result = Map::new();
-        result.insert("objective".into(), json!(run.objective()?));
-        result.insert("branch".into(), run.branch()?.to_string().into());
-        result.insert("user".into(), call.user().as_str().into());
-        result.insert(
-            "parent".into(),
-            json!({
-                "checkin": parent.hash, "branch": parent.branch, "time": parent.time,
-                "comment": crate::text::cut(&parent.comment, 600),
-            }),
-        );
-        result.insert("top".into(), json!(shortened(entries(status.files.keys(), None))));
-        result.insert("changed".into(), list(changed(&status)));
-        if !status.refused.is_empty() {
-            let refused = status.refused.iter().map(|(name, why)| json!({"name": name, "why": why}));
-            result.insert("cannot_be_saved".into(), list(refused.collect()));
-        }
-        result.insert("ignored".into(), list(status.ignored.iter().cloned().map(Value::from).collect()));
-        result.insert("not_pushed".into(), list(unsent.iter().map(|h| h.as_str().into()).collect()));
-        result.insert("tests".into(), tests(&standings));
-        if let Some(found) = run.recovered()? {
-            result.insert("recovered".into(), found.into());
-        }
-        result.insert("server_facts".into(), facts::server_facts(call, &publication::not_asked())?);
-        result.insert("caller_report".into(), facts::caller_report(input));
-        result.insert("guidance".into(), facts::guidance(call, input));
-        let next = facts::next_call(call, input, next_call(call, &status, &standings));
-        result.insert("next_call".into(), next.map_or(Value::Null, |n| n.to_json()));
-        Ok(Plan::looked(vec![Operation::reads("read_status")], Value::Object(result)))
+        let refused = status.refused.iter();
+        let refused = refused.map(|(name, why)| RefusedFile { name: name.clone(), why: why.clone() });
+        let result = ContextResult {
+            objective: run.objective()?,
+            branch: run.branch()?.to_string(),
+            user: call.user().to_string(),
+            parent: ParentCheckIn {
+                checkin: parent.hash,
+                branch: parent.branch,
+                time: parent.time,
+                comment: crate::text::cut(&parent.comment, 600).to_owned(),
+            },
+            top: shortened(entries(status.files.keys(), None)),
+            changed: List::of(changed(&status)),
+            cannot_be_saved: (!status.refused.is_empty()).then(|| List::of(refused.collect())),
+            ignored: List::of(status.ignored.clone()),
+            not_pushed: List::of(unsent),
+            tests: tests(&standings),
+            recovered: run.recovered()?,
+            server_facts: facts::server_facts(call, publication::not_asked())?,
+            caller_report: facts::caller_report(input),
+            guidance: facts::guidance(call, input),
+            next_call: facts::next_call(call, input, next_call(call, &status, &standings)),
+        };
+        Ok(Plan::looked(vec![Operation::reads("read_status")], result))
     }
 }
 
-/// A list with how much of it is shown.
-fn list(mut entries: Vec<Value>) -> Value {
-    let of = entries.len();
-    entries.truncate(ENTRIES_MAX);
-    if entries.len() == of {
-        Value::Array(entries)
-    } else {
-        json!({"shown": entries.len(), "of": of, "first": entries})
+impl<T> List<T> {
+    fn of(mut entries: Vec<T>) -> Self {
+        let of = entries.len();
+        entries.truncate(ENTRIES_MAX);
+        if entries.len() == of {
+            Self::Whole(entries)
+        } else {
+            Self::Cut { shown: entries.len(), of, first: entries }
+        }
     }
 }
 
-pub(super) fn changed(status: &Status) -> Vec<Value> {
-    status.changes.iter().map(|c| json!({"path": c.path.shown(), "how": c.how.to_string()})).collect()
+pub(super) fn changed(status: &Status) -> Vec<ChangedFile> {
+    let changes = status.changes.iter();
+    changes.map(|c| ChangedFile { path: c.path.shown(), how: c.how.to_string() }).collect()
 }
 
-fn tests(standings: &Result<Vec<Standing>>) -> Value {
+fn tests(standings: &Result<Vec<Standing>>) -> Tests {
     match standings {
-        Err(e) => json!({"broken": e.to_string(), "next_step": e.hint()}),
-        Ok(none) if none.is_empty() => format!("none declared: there is no test in {DECLARED_FILE}").into(),
+        Err(e) => Tests::Broken { broken: e.to_string(), next_step: e.hint().map(str::to_owned) },
+        Ok(none) if none.is_empty() => {
+            Tests::None(format!("none declared: there is no test in {DECLARED_FILE}"))
+        }
         Ok(some) => {
-            some.iter().map(|s| json!({"name": s.name, "command": s.command, "standing": s.word})).collect()
+            let declared = |s: &Standing| DeclaredTest {
+                name: s.name.clone(),
+                command: s.command.clone(),
+                standing: s.word.clone(),
+            };
+            Tests::Declared(some.iter().map(declared).collect())
         }
     }
 }

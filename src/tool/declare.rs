@@ -3,17 +3,22 @@
 //! Nothing here acts. The limits stand here once; [`super::input`] enforces them, the schema states them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use super::result::ResultSchema;
 use crate::name::{Amount, Span};
 
 /// The field that every tool takes besides its own.
-pub const DRY_RUN: Field = Field {
-    name: "dry_run",
-    kind: FieldKind::Flag,
-    required: false,
-    positional: false,
-    doc: "true: only say what would be done; nothing changes",
-};
+pub const DRY_RUN: Field = Field::flag("dry_run").doc("true: only say what would be done; nothing changes");
+
+/// The longest hash, in hex digits.
+const HASH_BYTES_MAX: usize = 64;
+
+/// The longest path in a checkout, in bytes.
+const PATH_BYTES_MAX: usize = 4_096;
+
+/// The greatest number of a line or an entry.
+const PLACE_MAX: u64 = 1_000_000_000;
 
 /// The declaration of one tool.
 #[derive(Debug, Clone, Copy)]
@@ -27,10 +32,16 @@ pub struct Declaration {
     pub summary: &'static str,
     /// What the caller's login needs.
     pub needs: Capability,
+    /// What it acts on.
+    pub acts: Acts,
+    /// Whether it writes in the checkout or the repository. Only one such call of a service is at work at a time.
+    pub writes: bool,
     /// What a client may assume of it.
     pub hints: Hints,
     /// What it takes, without `dry_run`.
     pub fields: &'static [Field],
+    /// The schema of its result.
+    pub result: ResultSchema,
 }
 
 impl Declaration {
@@ -44,6 +55,42 @@ impl Declaration {
     pub fn command(&self) -> String {
         self.name.trim_start_matches("ocx_").replace('_', "-")
     }
+}
+
+/// The declarations of a service's tools, in the order in which clients list them.
+#[derive(Debug, Clone)]
+pub struct Declarations(Arc<[&'static Declaration]>);
+
+impl Declarations {
+    /// Every declaration.
+    pub fn all(&self) -> impl Iterator<Item = &'static Declaration> + Clone {
+        self.0.iter().copied()
+    }
+
+    /// The declaration of the tool of that name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&'static Declaration> {
+        self.all().find(|tool| tool.name == name)
+    }
+}
+
+impl FromIterator<&'static Declaration> for Declarations {
+    fn from_iter<T: IntoIterator<Item = &'static Declaration>>(tools: T) -> Self {
+        Self(tools.into_iter().collect())
+    }
+}
+
+/// What a tool acts on, and so what a call of it needs besides a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acts {
+    /// The repository: it reads, or writes records under the caller's login. It needs no checkout.
+    OnRecords,
+    /// The files of a checkout, which it only reads. Anyone who may read the repository may call.
+    LooksAtCheckout,
+    /// The files, tests or working branch of a checkout. Only the checkout's user may call.
+    OnCheckout,
+    /// The files of a checkout that must be the caller's own.
+    OnCallersFiles,
 }
 
 /// A Fossil capability that a tool needs.
@@ -134,6 +181,89 @@ pub struct Field {
 }
 
 impl Field {
+    /// An optional field of that kind, which its subcommand takes by flag.
+    #[must_use]
+    pub const fn new(name: &'static str, kind: FieldKind) -> Self {
+        Self { name, kind, required: false, positional: false, doc: "" }
+    }
+
+    /// A text of 1 to `bytes_max` bytes.
+    #[must_use]
+    pub const fn text(name: &'static str, bytes_max: usize) -> Self {
+        Self::new(name, FieldKind::Text { bytes_max, empty: false })
+    }
+
+    /// The full hash of an artifact or a file.
+    #[must_use]
+    pub const fn hash(name: &'static str) -> Self {
+        Self::text(name, HASH_BYTES_MAX)
+    }
+
+    /// The field `path`: a path in the checkout.
+    #[must_use]
+    pub const fn path() -> Self {
+        Self::text("path", PATH_BYTES_MAX)
+    }
+
+    /// A whole number from `min` to `max`.
+    #[must_use]
+    pub const fn number(name: &'static str, min: u64, max: u64, default: u64) -> Self {
+        Self::new(name, FieldKind::Number { min, max, default })
+    }
+
+    /// A place in a text or a list, counted from 1; the first where it is not given.
+    #[must_use]
+    pub const fn place(name: &'static str) -> Self {
+        Self::number(name, 1, PLACE_MAX, 1)
+    }
+
+    /// One of these words.
+    #[must_use]
+    pub const fn word(name: &'static str, words: &'static [&'static str]) -> Self {
+        Self::new(name, FieldKind::Word(words))
+    }
+
+    /// A flag, off unless given.
+    #[must_use]
+    pub const fn flag(name: &'static str) -> Self {
+        Self::new(name, FieldKind::Flag)
+    }
+
+    /// The same, and the call is refused without it.
+    #[must_use]
+    pub const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    /// The same, and the call may leave it out.
+    #[must_use]
+    pub const fn optional(self) -> Self {
+        Self { required: false, ..self }
+    }
+
+    /// The same, and its subcommand takes it by place.
+    #[must_use]
+    pub const fn positional(self) -> Self {
+        Self { positional: true, ..self }
+    }
+
+    /// The same, and a text may be empty.
+    #[must_use]
+    pub const fn may_be_empty(self) -> Self {
+        match self.kind {
+            FieldKind::Text { bytes_max, .. } => {
+                Self { kind: FieldKind::Text { bytes_max, empty: true }, ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// The same with its meaning.
+    #[must_use]
+    pub const fn doc(self, doc: &'static str) -> Self {
+        Self { doc, ..self }
+    }
+
     /// What it means, with the bounds that a schema or a flag can't state.
     #[must_use]
     pub fn words(&self) -> Cow<'static, str> {
@@ -199,6 +329,3 @@ pub enum FieldKind {
         count_max: usize,
     },
 }
-
-/// A path in the checkout.
-pub const PATH: FieldKind = FieldKind::Text { bytes_max: 4_096, empty: false };

@@ -1,15 +1,19 @@
 //! `ocx_edit`: one exact passage of a file replaced, or text added at its end. It neither deletes nor renames.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::{NextCall, Operation, Stop};
-use super::catalogue::{Acts, Tool};
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
+use super::answer::{NextCall, Operation, Refusal};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
+use super::files::FolderResult;
+use super::files::{FILE_BYTES_MAX, as_text};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
-use super::read::{FILE_BYTES_MAX, as_text};
-use super::replacement;
-use super::session::Call;
+use super::replacement::{self, ChangedLines};
+use super::result::{ToolResult, schema_of_either};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::looks_like_artifact;
 use crate::name::{Hash, TreePath};
@@ -25,54 +29,38 @@ static DECLARATION: Declaration = Declaration {
     summary: "Replace `old`, which must stand in the file exactly once, by `new`. Copy `old` from ocx_read's `text`. \
               Empty `old`: add `new` at the end, making the file if there is none.",
     needs: Capability::CheckIn,
+    acts: Acts::OnCheckout,
+    writes: true,
     hints: Hints { read_only: false, destructive: true, idempotent: false, open_world: false },
     fields: &[
-        Field {
-            name: "path",
-            kind: PATH,
-            required: true,
-            positional: true,
-            doc: "the file, from the checkout's top, with /",
-        },
-        Field {
-            name: "old",
-            kind: replacement::TEXT,
-            required: true,
-            positional: false,
-            doc: replacement::OLD,
-        },
-        Field {
-            name: "new",
-            kind: replacement::TEXT,
-            required: true,
-            positional: false,
-            doc: replacement::NEW,
-        },
-        Field {
-            name: "file_hash",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: false,
-            positional: false,
-            doc: "ocx_read's `file_hash`: refuses the edit if the file has changed since",
-        },
+        Field::path().required().positional().doc("the file, from the checkout's top, with /"),
+        replacement::OLD,
+        replacement::NEW,
+        Field::hash("file_hash")
+            .doc("ocx_read's `file_hash`: refuses the edit if the file has changed since"),
     ],
+    result: schema_of_either::<EditResult, FolderResult>,
 };
+
+/// The file as it is now.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct EditResult {
+    path: String,
+    created: bool,
+    file_hash: Hash,
+    #[serde(flatten)]
+    changed: ChangedLines,
+}
+
+impl ToolResult for EditResult {}
 
 impl Tool for Edit {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn acts(&self) -> Acts {
-        Acts::OnCheckout
-    }
-
-    fn writes(&self) -> bool {
-        true
-    }
-
     /// Without `old` a file that is not there is to be made; one that is there has to be read first.
-    fn meant(&self, call: &Call<'_>, mut fields: Map<String, Value>) -> NextCall {
+    fn repair(&self, call: &Call<'_>, mut fields: Map<String, Value>) -> NextCall {
         let path = fields.get("path").and_then(Value::as_str).and_then(|p| TreePath::parse(p).ok());
         if let Some(path) = path.filter(|_| !fields.contains_key("old")) {
             if call.read_if_there(&path).is_ok_and(|content| content.is_some()) {
@@ -83,7 +71,7 @@ impl Tool for Edit {
         NextCall::new(DECLARATION.name, Value::Object(fields))
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let old = input.required("old")?;
         let path = call.path(input, old.is_empty(), |text| path(call, text))?;
         let before = if old.is_empty() {
@@ -103,8 +91,8 @@ impl Tool for Edit {
         let log = vec![Operation::reads("read_file"), Operation::changes(op)];
         Ok(Plan::change(log, result.clone(), move |permit| {
             match was {
-                None => call.tree().create(&path, &replaced.content)?,
-                Some(was) => call.tree().replace(&path, &replaced.content, Some(&was))?,
+                None => call.tree()?.create(&path, &replaced.content)?,
+                Some(was) => call.tree()?.replace(&path, &replaced.content, Some(&was))?,
             };
             permit.did(op);
             Ok(result)
@@ -122,7 +110,7 @@ fn path(call: &Call<'_>, text: &str) -> Result<TreePath> {
 
 /// The call for a file of another path than the one given: the same edit where it can be made there, else to read it.
 fn elsewhere(call: &Call<'_>, input: &Input, meant: &TreePath) -> NextCall {
-    let content = call.tree().read(meant, FILE_BYTES_MAX).unwrap_or_default();
+    let content = call.tree().and_then(|tree| tree.read(meant, FILE_BYTES_MAX)).unwrap_or_default();
     let text = |field| input.text(field).unwrap_or_default().as_bytes();
     if replace_once(&content, text("old"), text("new")).is_ok() {
         call.again(input.with("path", meant.as_str()))
@@ -132,20 +120,20 @@ fn elsewhere(call: &Call<'_>, input: &Input, meant: &TreePath) -> NextCall {
 }
 
 /// Refuses when the caller has seen another content than there is.
-fn unchanged_since(path: &TreePath, before: Option<&[u8]>, seen: Option<&str>) -> Result<(), Stop> {
+fn unchanged_since(path: &TreePath, before: Option<&[u8]>, seen: Option<&str>) -> Result<(), Refusal> {
     let Some(seen) = seen else { return Ok(()) };
     let seen = Hash::parse(seen)?;
     if before.is_some_and(|content| seen.names(content)) {
         return Ok(());
     }
     let what = format!("`{}` is no longer what `file_hash` {} names", path.shown(), seen.short());
-    let stop = Stop::from(
+    let stop = Refusal::from(
         Error::new(Kind::Changed, what).with_hint("Read the file again, then edit what it holds now."),
     );
     Err(if before.is_some() { stop.next("ocx_read", json!({"path": path.as_str()})) } else { stop })
 }
 
-fn replaced(path: &TreePath, content: &[u8], input: &Input) -> Result<Replaced, Stop> {
+fn replaced(path: &TreePath, content: &[u8], input: &Input) -> Result<Replaced, Refusal> {
     let read = NextCall::new("ocx_read", json!({"path": path.as_str()}));
     let replaced = replacement::replaced(&path.shown(), content, (DECLARATION.name, input), read)?;
     if looks_like_artifact(&replaced.content) {
@@ -160,19 +148,19 @@ fn replaced(path: &TreePath, content: &[u8], input: &Input) -> Result<Replaced, 
 }
 
 /// What the answer says: the changed lines as `ocx_read` gives them, and what was done that was not spelled out.
-fn result(path: &TreePath, replaced: &Replaced, created: bool, notes: &[String]) -> Result<Value> {
-    let mut result = Map::new();
-    result.insert("path".into(), path.as_str().into());
-    result.insert("created".into(), created.into());
-    result.insert("file_hash".into(), Hash::of(&replaced.content).as_str().into());
-    result.extend(replacement::shown(as_text(path, &replaced.content)?, replaced, notes)?);
-    Ok(Value::Object(result))
+fn result(path: &TreePath, replaced: &Replaced, created: bool, notes: &[String]) -> Result<EditResult> {
+    Ok(EditResult {
+        path: path.to_string(),
+        created,
+        file_hash: Hash::of(&replaced.content),
+        changed: replacement::shown(as_text(path, &replaced.content)?, replaced, notes)?,
+    })
 }
 
 /// A file that a save leaves out is worth a word now.
 fn ignored(call: &Call<'_>, path: &TreePath) -> Result<Option<String>> {
     let ignored =
-        call.run().checkout().ignore()?.matches(path.as_str()) && !call.tracked()?.contains_key(path);
+        call.workspace()?.checkout().ignore()?.matches(path.as_str()) && !call.tracked()?.contains_key(path);
     Ok(ignored.then(|| "An ignore rule leaves this file out: no save commits it.".into()))
 }
 

@@ -22,7 +22,7 @@ pub(super) fn encoded(bytes: &[u8]) -> String {
 }
 
 /// The base64 that was probably meant: in lines, as a data URL, in the alphabet for URLs or without its padding.
-pub(super) fn meant(text: &str) -> Option<String> {
+pub(super) fn repair(text: &str) -> Option<String> {
     let bare = text.rsplit_once(";base64,").map_or(text, |(_, data)| data);
     let plain = |c: char| match c {
         '-' => '+',

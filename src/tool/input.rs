@@ -6,7 +6,8 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 
 use super::declare::{DRY_RUN, Declaration, Field, FieldKind};
-use super::{list, suggest};
+use super::list::{self, type_of};
+use super::suggest;
 use crate::error::{Error, Kind, Result};
 
 /// How many problems one refusal names.
@@ -28,7 +29,7 @@ impl Input {
         Ok(Self::of(given))
     }
 
-    /// Input that is known to [fit](Self::fits).
+    /// Takes input that [fits](Self::fits).
     pub(super) fn of(given: Value) -> Self {
         match given {
             Value::Object(fields) => Self { fields },
@@ -108,7 +109,7 @@ impl Input {
         self.fields.get(field)
     }
 
-    /// Whether a switch is on, as it is where it was not given.
+    /// Whether a switch is on. It is on where it was not given.
     #[must_use]
     pub fn switch(&self, field: &str) -> bool {
         self.fields.get(field).and_then(Value::as_bool).unwrap_or(true)
@@ -229,18 +230,6 @@ fn wanted(kind: FieldKind) -> &'static str {
     }
 }
 
-/// What a value is, in words.
-pub(super) fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
-}
-
 /// The sentence that says what the tool takes.
 fn signature(tool: &Declaration) -> String {
     let takes: Vec<String> = tool
@@ -255,24 +244,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tool::declare::{Capability, Hints, PATH};
+    use crate::tool::declare::{Acts, Capability, Hints};
 
     const TOOL: Declaration = Declaration {
         name: "ocx_sample",
         title: "Sample",
         summary: "Does nothing.",
         needs: Capability::Read,
+        acts: Acts::OnRecords,
+        writes: false,
         hints: Hints::LOOKS,
         fields: &[
-            Field { name: "path", kind: PATH, required: true, positional: true, doc: "a file" },
-            Field {
-                name: "from",
-                kind: FieldKind::Number { min: 1, max: 1_000, default: 1 },
-                required: false,
-                positional: false,
-                doc: "a line",
-            },
+            Field::path().required().positional().doc("a file"),
+            Field::number("from", 1, 1_000, 1).doc("a line"),
         ],
+        result: || Value::Null,
     };
 
     fn refusal(given: Value) -> String {

@@ -1,9 +1,8 @@
-//! Fields that hold lists: the logins that an agent hears, and what wakes it. What does not fit is named by its place,
-//! as in `wake[1].branch`.
+//! Fields that hold lists: the logins that an agent hears, and what wakes it. A refusal names the place of what does not
+//! fit, as in `wake[1].branch`.
 
 use serde_json::{Map, Value};
 
-use super::input::type_of;
 use crate::name::{Branch, User};
 
 /// What is wrong with a list of logins.
@@ -66,6 +65,18 @@ fn count_misfit(field: &str, count: usize, count_max: usize) -> Option<String> {
 
 fn wants_text(name: &str, value: &Value) -> String {
     format!("field `{name}` must be a string, not {}", type_of(value))
+}
+
+/// What a value is, in words.
+pub(super) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Text in pages that a model can take in: whole lines, bounded in number and in bytes of JSON.
 
-use serde_json::{Map, Value};
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::result::Readable;
 use crate::error::{Error, Kind, Result};
 use crate::text;
 
@@ -18,11 +20,11 @@ pub struct Page {
     pub text: String,
     /// The number of the first, from 1.
     pub first_line: usize,
-    /// The number of the last; one less than the first when there is none.
+    /// The number of the last. It is one less than the first if the page has no line.
     pub last_line: usize,
     /// How many lines the whole text has.
     pub lines: usize,
-    /// The bytes of the first line, where it alone is more than a page and was cut.
+    /// The bytes of the first line, if it was cut because it alone is more than a page.
     pub cut: Option<usize>,
 }
 
@@ -52,7 +54,7 @@ impl Page {
         Ok(page)
     }
 
-    /// A first line that is more than a page is shown in part, so that every page gets on.
+    /// Shows a part of a first line that is more than a page. So no page is empty.
     fn cut_first(&mut self, line: &str) {
         if !self.text.is_empty() {
             return;
@@ -73,27 +75,58 @@ impl Page {
         lines.saturating_sub(LINES_MAX - 1).max(1)
     }
 
-    /// The page's fields, as every tool that shows lines gives them.
+    /// The page as fields of a result.
     #[must_use]
-    pub fn fields(&self) -> Map<String, Value> {
-        let mut fields = Map::new();
-        fields.insert("first_line".into(), self.first_line.into());
-        fields.insert("last_line".into(), self.last_line.into());
-        fields.insert("lines".into(), self.lines.into());
-        fields.insert("text".into(), self.text.clone().into());
-        if self.last_line < self.lines {
-            fields.insert("next_from".into(), (self.last_line + 1).into());
+    pub fn shown(self) -> ShownPage {
+        let note = self.cut.map(|bytes| {
+            let (line, shown) = (self.first_line, self.text.len());
+            format!("Line {line} has {bytes} bytes and was cut: the first {shown} are shown.")
+        });
+        ShownPage {
+            first_line: self.first_line,
+            last_line: self.last_line,
+            lines: self.lines,
+            text: self.text,
+            next_from: (self.last_line < self.lines).then_some(self.last_line + 1),
+            note,
         }
-        if let Some(bytes) = self.cut {
-            let shown = self.text.len();
-            let note = format!(
-                "Line {} has {bytes} bytes and was cut: the first {shown} are shown.",
-                self.first_line
-            );
-            fields.insert("note".into(), note.into());
-        }
-        fields
     }
+}
+
+/// A page as fields of a result.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ShownPage {
+    pub first_line: usize,
+    pub last_line: usize,
+    pub lines: usize,
+    pub text: String,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_from: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl ShownPage {
+    /// The page as a person reads it.
+    pub fn readable(&self) -> Readable {
+        let part = format!("Lines {} to {} of {}", self.first_line, self.last_line, self.lines);
+        let mut text = self.text.clone();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Readable {
+            text,
+            part: self.next_from.map(|_| part),
+            next_from: self.next_from,
+            note: self.note.clone(),
+        }
+    }
+}
+
+/// How many bytes a part of a result takes as JSON.
+pub fn rendered_bytes(part: &impl Serialize) -> usize {
+    serde_json::to_vec(part).map_or(0, |json| json.len())
 }
 
 /// `1 line`, `2 lines`.
@@ -123,7 +156,7 @@ mod tests {
         let content = "x\n".repeat(450);
         let page = Page::of(&content, 201, LINES_MAX).expect("a page");
         assert_eq!((page.first_line, page.last_line, page.lines), (201, 400, 450));
-        assert_eq!(page.fields()["next_from"], 401);
+        assert_eq!(page.shown().next_from, Some(401));
         assert_eq!(Page::last_from(450), 251);
     }
 

@@ -1,48 +1,51 @@
-//! What a tool would do, apart from doing it: a dry run makes the same plan and has nothing to perform it with.
+//! What a tool would do, apart from doing it. A dry run makes the same plan and has no permit to perform it with.
 
 use std::cell::RefCell;
-use std::sync::MutexGuard;
 
-use serde_json::Value;
+use parking_lot::MutexGuard;
 
-use super::answer::{Operation, Stop};
+use super::answer::{Operation, Refusal};
+use super::result::{AnyResult, ToolResult};
 use crate::error::Result;
 
-type Perform<'a> = Box<dyn FnOnce(&Permit<'_>) -> Result<Value, Stop> + 'a>;
+type Outcome = Result<Box<dyn AnyResult>, Refusal>;
 
-/// What a tool would do: the operations, what it knows without doing them, and the doing.
+type Perform<'a> = Box<dyn FnOnce(&Permit<'_>) -> Outcome + 'a>;
+
+/// What a tool would do: the operations, what it can say without doing them, and how to do them.
 pub struct Plan<'a> {
     log: Vec<Operation>,
-    known: Value,
+    preview: Box<dyn AnyResult>,
     perform: Option<Perform<'a>>,
 }
 
 impl<'a> Plan<'a> {
     /// The plan of a tool that only looks, and has looked.
     #[must_use]
-    pub fn looked(log: Vec<Operation>, result: Value) -> Self {
-        Self { log, known: result, perform: None }
+    pub fn looked(log: Vec<Operation>, result: impl ToolResult) -> Self {
+        Self { log, preview: Box::new(result), perform: None }
     }
 
-    /// The plan of a change: `known` is what a dry run answers, `perform` the change.
+    /// The plan of a change. `preview` is the result of a dry run, `perform` makes the change.
     #[must_use]
-    pub fn change(
+    pub fn change<R: ToolResult>(
         log: Vec<Operation>,
-        known: Value,
-        perform: impl FnOnce(&Permit<'_>) -> Result<Value, Stop> + 'a,
+        preview: impl ToolResult,
+        perform: impl FnOnce(&Permit<'_>) -> Result<R, Refusal> + 'a,
     ) -> Self {
-        Self { log, known, perform: Some(Box::new(perform)) }
+        let perform = |permit: &Permit<'_>| -> Outcome { Ok(Box::new(perform(permit)?)) };
+        Self { log, preview: Box::new(preview), perform: Some(Box::new(perform)) }
     }
 
     /// What would be done, and what is known of it.
-    pub(super) fn told(self) -> (Vec<Operation>, Value) {
-        (self.log, self.known)
+    pub(super) fn preview(self) -> (Vec<Operation>, Box<dyn AnyResult>) {
+        (self.log, self.preview)
     }
 
-    /// Does it; the log then holds what was done, however it ended.
-    pub(super) fn perform(self, permit: &Permit<'_>) -> (Vec<Operation>, Result<Value, Stop>) {
+    /// Performs the plan. The log then holds what was done, also when it failed.
+    pub(super) fn perform(self, permit: &Permit<'_>) -> (Vec<Operation>, Outcome) {
         let Some(perform) = self.perform else {
-            return (self.log, Ok(self.known));
+            return (self.log, Ok(self.preview));
         };
         let done = perform(permit);
         let mut log: Vec<Operation> = self.log.into_iter().filter(|o| !o.changes).collect();

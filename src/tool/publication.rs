@@ -1,11 +1,12 @@
-//! Whether the server takes what is saved here: asked of the server itself, since rights in this repository say nothing
-//! of those there.
+//! Whether the server takes what is saved here. The server itself is asked, because rights in this repository say nothing
+//! of rights there.
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::session::Call;
+use super::call::Call;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
@@ -14,17 +15,28 @@ use crate::sync::{Limits, Remote};
 /// The longest that the question may take, so that `ocx_status` stays quick.
 const ASK_MAX: Duration = Duration::from_secs(5);
 
-/// The question, before it is put: to which server, and what is known without asking it.
+/// Whether the server takes what is saved here, within a result.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Publication {
+    state: &'static str,
+    /// The login that the server would be asked with.
+    login: Option<String>,
+    reason: String,
+    /// How it is known.
+    source: &'static str,
+}
+
+/// The question before it is asked: which server, and what is known without asking it.
 pub(super) struct Asking {
-    /// The server, where there is one that can be asked.
+    /// The server, if there is one that can be asked.
     pub remote: Option<Remote>,
-    why_not: Option<Value>,
+    why_not: Option<Publication>,
 }
 
 impl Asking {
     pub fn of(call: &Call<'_>) -> Result<Self> {
         let not = |why: String| Ok(Self { remote: None, why_not: Some(unknown(None, &why, "not_asked")) });
-        let Some(remote) = call.run().remote()? else {
+        let Some(remote) = call.remote()?.cloned() else {
             return not("there is no remote: what is saved stays in this repository".into());
         };
         match (remote.user(), remote.password()) {
@@ -33,30 +45,35 @@ impl Asking {
         }
     }
 
-    /// What there is to say as long as nobody was asked.
-    pub fn unasked(&self) -> Value {
+    /// What is known if the server is not asked.
+    pub fn unasked(&self) -> Publication {
         self.why_not
             .clone()
             .unwrap_or_else(|| unknown(self.remote.as_ref(), "the server was not asked", "not_asked"))
     }
 }
 
-/// What another tool says than the one that asks.
-pub(super) fn not_asked() -> Value {
+/// What the tools say that do not ask.
+pub(super) fn not_asked() -> Publication {
     unknown(None, "not asked here: ocx_status asks the server", "not_asked")
 }
 
-/// Asks the server, in one bounded exchange that sends it nothing but the question.
-pub(super) fn asked(call: &Call<'_>, remote: &Remote) -> Value {
+/// Asks the server in one bounded exchange, which sends nothing but the question.
+pub(super) fn asked(call: &Call<'_>, remote: &Remote) -> Publication {
     let limits = Limits { connect: ASK_MAX, whole: ASK_MAX, stall: ASK_MAX, ..Limits::default() };
     let near = remote.clone().over(remote.connection().within(limits));
-    match call.run().checkout().repository().may_push(&near, &Cancel::new()) {
-        Ok(true) => {
-            told(Some(remote), "granted", "the server takes check-ins from this login", "remote_server")
+    match call.repository().may_push(&near, &Cancel::new()) {
+        Ok(true) => publication(
+            Some(remote),
+            "granted",
+            "the server takes check-ins from this login",
+            "remote_server",
+        ),
+        Ok(false) => {
+            publication(Some(remote), "denied", "the server does not let this login push", "remote_server")
         }
-        Ok(false) => told(Some(remote), "denied", "the server does not let this login push", "remote_server"),
         Err(e) if e.kind() == Kind::LoginFailed => {
-            told(Some(remote), "denied", &shown(&e, remote), "remote_server")
+            publication(Some(remote), "denied", &shown(&e, remote), "remote_server")
         }
         Err(e) => {
             let silent = matches!(e.kind(), Kind::Unreachable | Kind::TimedOut | Kind::Untrusted | Kind::Io);
@@ -66,16 +83,21 @@ pub(super) fn asked(call: &Call<'_>, remote: &Remote) -> Value {
     }
 }
 
-fn unknown(remote: Option<&Remote>, reason: &str, source: &str) -> Value {
-    told(remote, "unknown", reason, source)
+fn unknown(remote: Option<&Remote>, reason: &str, source: &'static str) -> Publication {
+    publication(remote, "unknown", reason, source)
 }
 
-fn told(remote: Option<&Remote>, state: &str, reason: &str, source: &str) -> Value {
-    let login = remote.and_then(Remote::user).map(User::as_str);
-    json!({"state": state, "login": login, "reason": reason, "source": source})
+fn publication(
+    remote: Option<&Remote>,
+    state: &'static str,
+    reason: &str,
+    source: &'static str,
+) -> Publication {
+    let login = remote.and_then(Remote::user).map(User::to_string);
+    Publication { state, login, reason: reason.to_owned(), source }
 }
 
-/// The words of a failure; a server that repeats the password is not repeated.
+/// The words of a failure. A password that the server repeats is wiped out.
 fn shown(e: &Error, remote: &Remote) -> String {
     let words = e.to_string();
     remote.password().map_or_else(|| words.clone(), |password| password.wiped_from(&words))

@@ -1,25 +1,24 @@
 //! `ocx_read`: lines of a file, exactly as they are; as of a check-in too, and a check-in's own changes.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::answer::{NextCall, Operation, Stop};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints, PATH};
+use super::answer::{Operation, Refusal};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
+use super::files::FolderResult;
+use super::files::{FILE_BYTES_MAX, as_text, not_there};
 use super::input::Input;
-use super::page::{self, Page};
+use super::interface::Tool;
+use super::page::{self, Page, ShownPage};
 use super::plan::Plan;
-use super::session::Call;
+use super::result::{Readable, ToolResult, schema_of_either};
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
 use crate::record::Tags;
 use crate::text;
-
-/// The largest file that is read as text, in bytes.
-pub(super) const FILE_BYTES_MAX: u64 = 64 << 20;
-
-/// The greatest line number that is taken.
-const LINE_MAX: u64 = 1_000_000_000;
 
 /// The tool.
 pub struct Read;
@@ -30,38 +29,65 @@ static DECLARATION: Declaration = Declaration {
     summary: "Read up to 200 lines of a file, exactly as they are. Copy `old` for ocx_edit from `text`. With `checkin`: \
               the file as of that check-in; without `path`, what it changed.",
     needs: Capability::Read,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints::LOOKS,
     fields: &[
-        Field {
-            name: "path",
-            kind: PATH,
-            required: false,
-            positional: true,
-            doc: "the file, from the checkout's top, with /; required unless `checkin` is given",
-        },
-        Field {
-            name: "from",
-            kind: FieldKind::Number { min: 1, max: LINE_MAX, default: 1 },
-            required: false,
-            positional: false,
-            doc: "the number of the first line to give",
-        },
-        Field {
-            name: "checkin",
-            kind: FieldKind::Text { bytes_max: 200, empty: false },
-            required: false,
-            positional: false,
-            doc: "a check-in's hash, or a branch or tag for its newest: read there, not in the checkout",
-        },
+        Field::path()
+            .positional()
+            .doc("the file, from the checkout's top, with /; required unless `checkin` is given"),
+        Field::place("from").doc("the number of the first line to give"),
+        Field::text("checkin", 200)
+            .doc("a check-in's hash, or a branch or tag for its newest: read there, not in the checkout"),
     ],
+    result: schema_of_either::<ReadResult, FolderResult>,
 };
+
+/// What was read.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum ReadResult {
+    File(FileLines),
+    CheckIn(CheckInChanges),
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct FileLines {
+    path: String,
+    /// The check-in that the file is of, where it is not the checkout's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkin: Option<Hash>,
+    file_hash: Hash,
+    #[serde(flatten)]
+    page: ShownPage,
+}
+
+/// A check-in with its changes as a diff.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct CheckInChanges {
+    checkin: Hash,
+    parent: Option<Hash>,
+    branch: String,
+    user: String,
+    time: String,
+    comment: String,
+    #[serde(flatten)]
+    page: ShownPage,
+}
+
+impl ToolResult for ReadResult {
+    fn readable(&self) -> Option<Readable> {
+        let (Self::File(FileLines { page, .. }) | Self::CheckIn(CheckInChanges { page, .. })) = self;
+        Some(page.readable())
+    }
+}
 
 impl Tool for Read {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let from = input.place("from");
         match (input.text("path"), input.text("checkin")) {
             (Some(_), None) => in_checkout(call, input, from),
@@ -74,18 +100,15 @@ impl Tool for Read {
     }
 }
 
-fn in_checkout<'a>(call: &Call<'_>, input: &Input, from: usize) -> Result<Plan<'a>, Stop> {
+fn in_checkout<'a>(call: &Call<'_>, input: &Input, from: usize) -> Result<Plan<'a>, Refusal> {
     let path = call.path(input, false, TreePath::parse_stored)?;
     let (content, hash) = call.read_file(&path, &|meant| call.again(input.with("path", meant.as_str())))?;
-    let mut result = Map::new();
-    result.insert("path".into(), path.as_str().into());
-    result.insert("file_hash".into(), hash.as_str().into());
-    let page = page_of(&path, &content, from, &json!({"path": path.as_str()}))?;
-    result.extend(page.fields());
-    Ok(Plan::looked(vec![Operation::reads("read_file")], Value::Object(result)))
+    let page = page_of(&path, &content, from, &json!({"path": path.as_str()}))?.shown();
+    let read = FileLines { path: path.to_string(), checkin: None, file_hash: hash, page };
+    Ok(Plan::looked(vec![Operation::reads("read_file")], ReadResult::File(read)))
 }
 
-fn in_checkin<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Stop> {
+fn in_checkin<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Refusal> {
     let path = call.path(input, false, TreePath::parse_stored)?;
     let store = call.store();
     let hash = resolved(call, input, checkin)?;
@@ -96,86 +119,51 @@ fn in_checkin<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) ->
         return Err(not_there(Error::new(Kind::NotFound, what), &path, &files.keys(), &offer));
     };
     let content = store.content_within(&file.hash, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX))?;
-    let mut result = Map::new();
-    result.insert("path".into(), path.as_str().into());
-    result.insert("checkin".into(), hash.as_str().into());
-    result.insert("file_hash".into(), file.hash.as_str().into());
-    let page = page_of(&path, &content, from, &json!({"path": path.as_str(), "checkin": checkin}))?;
-    result.extend(page.fields());
-    Ok(Plan::looked(vec![Operation::reads("read_check_in")], Value::Object(result)))
+    let page = page_of(&path, &content, from, &json!({"path": path.as_str(), "checkin": checkin}))?.shown();
+    let read = FileLines { path: path.to_string(), checkin: Some(hash), file_hash: file.hash, page };
+    Ok(Plan::looked(vec![Operation::reads("read_check_in")], ReadResult::File(read)))
 }
 
 /// The check-in of that name; one that is not there comes with the same call of the nearest branch or tag.
-fn resolved(call: &Call<'_>, input: &Input, checkin: &str) -> Result<Hash, Stop> {
+fn resolved(call: &Call<'_>, input: &Input, checkin: &str) -> Result<Hash, Refusal> {
     call.store().resolve(checkin).map_err(|error| {
-        let tags = Tags::of(call.run().checkout().repository());
+        let tags = Tags::of(call.repository());
         let branches = tags.branches().unwrap_or_default();
         let branches = branches.iter().map(|branch| branch.name.as_str());
         let names = tags.names().unwrap_or_default();
         let meant = suggest::nearest(checkin, branches.chain(names.iter().map(String::as_str)));
         let meant = meant.filter(|_| error.kind() == Kind::NotFound);
-        Stop::from(error).or_next(meant.map(|name| call.again(input.with("checkin", name))))
+        Refusal::from(error).or_next(meant.map(|name| call.again(input.with("checkin", name))))
     })
 }
 
-fn changes<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Stop> {
+fn changes<'a>(call: &Call<'_>, input: &Input, checkin: &str, from: usize) -> Result<Plan<'a>, Refusal> {
     let store = call.store();
     let hash = resolved(call, input, checkin)?;
     let info = store.check_in(&hash)?;
     let diff = super::changes::of(store, &hash)?;
-    let page = paged(&diff, from, &json!({"checkin": checkin}))?;
-    let mut result = Map::new();
-    result.insert("checkin".into(), hash.as_str().into());
-    result.insert("parent".into(), json!(info.parents.first()));
-    result.insert("branch".into(), json!(info.branch));
-    result.insert("user".into(), json!(info.user));
-    result.insert("time".into(), json!(info.time));
-    result.insert("comment".into(), text::cut(&info.comment, 2_000).into());
-    result.extend(page.fields());
-    Ok(Plan::looked(vec![Operation::reads("read_check_in")], Value::Object(result)))
+    let page = paged(&diff, from, &json!({"checkin": checkin}))?.shown();
+    let read = CheckInChanges {
+        checkin: hash,
+        parent: info.parents.first().copied(),
+        comment: text::cut(&info.comment, 2_000).to_owned(),
+        branch: info.branch,
+        user: info.user,
+        time: info.time,
+        page,
+    };
+    Ok(Plan::looked(vec![Operation::reads("read_check_in")], ReadResult::CheckIn(read)))
 }
 
 /// The page of a file that is text; `again` is the input that reads the same file.
-fn page_of(path: &TreePath, content: &[u8], from: usize, again: &Value) -> Result<Page, Stop> {
+fn page_of(path: &TreePath, content: &[u8], from: usize, again: &Value) -> Result<Page, Refusal> {
     paged(as_text(path, content)?, from, again)
 }
 
-fn paged(content: &str, from: usize, again: &Value) -> Result<Page, Stop> {
+fn paged(content: &str, from: usize, again: &Value) -> Result<Page, Refusal> {
     Page::of(content, from, page::LINES_MAX).map_err(|e| {
         let mut last = again.clone();
         last["from"] = Page::last_from(text::count_lines(content.as_bytes())).into();
-        Stop::from(e).next(DECLARATION.name, last)
+        Refusal::from(e).next(DECLARATION.name, last)
     })
-}
-
-/// The content of a file as text.
-///
-/// # Errors
-/// `Invalid`, with the size, when it is not UTF-8 or holds a NUL.
-pub(super) fn as_text<'a>(path: &TreePath, content: &'a [u8]) -> Result<&'a str> {
-    text::as_text(content).ok_or_else(|| {
-        let bytes = page::counted(content.len(), "byte");
-        Error::new(Kind::Invalid, format!("`{}` is binary: {bytes} that are not UTF-8 text", path.shown()))
-            .with_hint("Leave this file to a test or another program; ocx_save commits its bytes exactly.")
-    })
-}
-
-/// The refusal of a path that is not there, with the call that `offer` makes of the nearest one that is.
-pub(super) fn not_there<'a>(
-    error: Error,
-    path: &TreePath,
-    there: &(impl Iterator<Item = &'a TreePath> + Clone),
-    offer: &dyn Fn(&TreePath) -> NextCall,
-) -> Stop {
-    let same_name = || there.clone().find(|p| p.file_name() == path.file_name());
-    let near = || suggest::nearest(path.as_str(), there.clone().map(TreePath::as_str));
-    let near = || near().and_then(|name| there.clone().find(|p| p.as_str() == name));
-    let Some(meant) = same_name().or_else(near) else {
-        let text = path.file_name();
-        let plain = !text.chars().any(char::is_control);
-        let stop = Stop::from(error);
-        return if plain { stop.next("ocx_find", json!({"text": text})) } else { stop };
-    };
-    let hint = format!("Did you mean `{}`? ocx_find looks for text in all files.", meant.shown());
-    Stop::from(error.with_hint(hint)).or_next(Some(offer(meant)))
 }

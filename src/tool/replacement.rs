@@ -1,32 +1,36 @@
 //! The replacement that `ocx_edit` makes in a file and `ocx_wiki_edit` in a page: the same rules, words and answer.
 
-use serde_json::{Map, Value};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::answer::{NextCall, Stop};
-use super::declare::FieldKind;
+use super::answer::{NextCall, Refusal};
+use super::declare::Field;
 use super::input::Input;
 use super::page::{LINES_MAX, Page};
 use crate::error::{Error, Kind, Result};
 use crate::text::{Replaced, as_text, repair, replace_once};
 
-/// `old` and `new`: text, which may be empty.
-pub(super) const TEXT: FieldKind = FieldKind::Text { bytes_max: 1 << 20, empty: true };
+/// The most bytes of `old`, and of `new`.
+const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// What `old` is, in the words of every tool that takes it.
-pub(super) const OLD: &str =
-    "the exact text to replace, white space and all, without line numbers; empty adds at the end";
+/// The text to replace.
+pub(super) const OLD: Field = Field::text("old", TEXT_BYTES_MAX)
+    .may_be_empty()
+    .required()
+    .doc("the exact text to replace, white space and all, without line numbers; empty adds at the end");
 
-/// What `new` is.
-pub(super) const NEW: &str = "the text to stand there instead";
+/// The text that takes its place.
+pub(super) const NEW: Field =
+    Field::text("new", TEXT_BYTES_MAX).may_be_empty().required().doc("the text to stand there instead");
 
-/// Replaces the one place where the input's `old` stands in the text that is shown as `name`. A miss comes with the same
-/// call put right, where that can be told, else with `read`, which reads the text.
+/// Replaces the one place where the input's `old` stands in the text `name`. The refusal of a miss has the corrected call
+/// if one is found, else `read`, which reads the text.
 pub(super) fn replaced(
     name: &str,
     content: &[u8],
     (tool, input): (&'static str, &Input),
     read: NextCall,
-) -> Result<Replaced, Stop> {
+) -> Result<Replaced, Refusal> {
     let (old, new) = (input.required("old")?, input.required("new")?);
     if old == new {
         return Err(Error::new(Kind::Unchanged, "`old` and `new` are the same")
@@ -39,19 +43,19 @@ pub(super) fn replaced(
         if let Some(meant) = meant {
             let mut arguments = input.with("old", meant.old);
             arguments["new"] = meant.new.into();
-            return Stop::from(miss.into_error(name).with_hint(PUT_RIGHT)).next(tool, arguments);
+            return Refusal::from(miss.into_error(name).with_hint(PUT_RIGHT)).next(tool, arguments);
         }
         let line = miss.nearest.as_ref().map(|n| n.line).or(miss.matches.first().copied()).unwrap_or(1);
         let mut arguments = read.arguments;
         arguments["from"] = line.saturating_sub(5).max(1).into();
-        Stop::from(miss.into_error(name)).next(read.tool, arguments)
+        Refusal::from(miss.into_error(name)).next(read.tool, arguments)
     })
 }
 
 const PUT_RIGHT: &str = "The call in next_call has `old` as it stands there, and `new` to match; make it if that is meant, else read \
                          the lines again and copy old exactly.";
 
-/// What was done that was not spelled out; `whole` is what the text is called.
+/// Notes on what was done that the caller did not spell out. `whole` is what the text is called.
 pub(super) fn notes(replaced: &Replaced, whole: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if replaced.followed_crlf {
@@ -63,16 +67,28 @@ pub(super) fn notes(replaced: &Replaced, whole: &str) -> Vec<String> {
     notes
 }
 
-/// The changed lines as the reading tool gives them, and the notes; `text` is the whole new text.
-pub(super) fn shown(text: &str, replaced: &Replaced, notes: &[String]) -> Result<Map<String, Value>> {
+/// The changed lines within a result, as the reading tool gives them.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct ChangedLines {
+    lines_changed: usize,
+    first_line: usize,
+    last_line: usize,
+    lines: usize,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+/// The changed lines with the notes. `text` is the whole new text.
+pub(super) fn shown(text: &str, replaced: &Replaced, notes: &[String]) -> Result<ChangedLines> {
     let page = Page::of(text, replaced.first_line.max(1), replaced.lines_changed.min(LINES_MAX))?;
-    let mut shown = Map::new();
-    shown.insert("lines_changed".into(), replaced.lines_changed.into());
-    let mut fields = page.fields();
-    fields.remove("next_from");
-    shown.extend(fields);
-    if !notes.is_empty() {
-        shown.insert("note".into(), notes.join(" ").into());
-    }
-    Ok(shown)
+    let page = page.shown();
+    Ok(ChangedLines {
+        lines_changed: replaced.lines_changed,
+        first_line: page.first_line,
+        last_line: page.last_line,
+        lines: page.lines,
+        text: page.text,
+        note: if notes.is_empty() { page.note } else { Some(notes.join(" ")) },
+    })
 }

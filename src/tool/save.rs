@@ -1,15 +1,18 @@
 //! `ocx_save`: every change as one check-in on the working branch, then to the server.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answer::{NextCall, Operation, Stop};
-use super::catalogue::{Acts, Tool};
-use super::commit;
-use super::declare::{Capability, Declaration, Hints};
-use super::deliver::{Written, deliver};
+use super::answer::{NextCall, Operation, Refusal};
+use super::call::Call;
+use super::commit::{self, CommitPreview, Committed, Taken};
+use super::declare::{Acts, Capability, Declaration, Hints};
+use super::deliver::{DeliveryDetails, Written, deliver};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::result::{ToolResult, schema_of_either};
 use crate::name::Hash;
 use crate::sync::SyncOptions;
 use crate::work::{Comment, Delivery, SavePlan};
@@ -23,40 +26,52 @@ static DECLARATION: Declaration = Declaration {
     summary: "Commit every change of this local checkout on its working branch, after its tests passed, then push it. \
               After a failed push, save again: with nothing changed it sends what is unsent.",
     needs: Capability::CheckIn,
+    acts: Acts::OnCheckout,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
     fields: &commit::PARTS,
+    result: schema_of_either::<CommitPreview, SaveResult>,
 };
+
+/// The check-in, and how it was sent.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct SaveResult {
+    checkin: Option<Hash>,
+    committed: bool,
+    pushed: bool,
+    #[serde(flatten)]
+    taken: Option<Taken>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+    #[serde(flatten)]
+    delivery: DeliveryDetails,
+}
+
+impl ToolResult for SaveResult {}
 
 impl Tool for Save {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn acts(&self) -> Acts {
-        Acts::OnCheckout
+    fn repair(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
+        NextCall::new(DECLARATION.name, commit::repair(fields))
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
-    fn meant(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
-        NextCall::new(DECLARATION.name, commit::meant(fields))
-    }
-
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let comment = commit::comment(input)?;
         let again = input.again();
         let saving = commit::prepare(call, Delivery::Push)?;
-        let remote = call.run().checkout().repository().has_remote()?;
+        let remote = call.has_remote()?;
         let mut log = vec![Operation::reads("read_status")];
         if let SavePlan::Make(ready) = &saving {
             log.extend((remote && ready.continues()).then(|| Operation::changes("pull")));
             log.push(Operation::changes("check_in"));
         }
         log.extend(remote.then(|| Operation::changes("push")));
-        let known = commit::known(&saving);
-        Ok(Plan::change(log, known, move |permit| perform(call, &saving, &comment, &again, permit)))
+        Ok(Plan::change(log, commit::preview(&saving), move |permit| {
+            perform(call, &saving, &comment, &again, permit)
+        }))
     }
 }
 
@@ -66,21 +81,24 @@ fn perform(
     comment: &Comment,
     again: &Value,
     permit: &Permit<'_>,
-) -> Result<Value, Stop> {
-    let mut result = commit::perform(call, permit, saving, comment)?;
-    if matches!(saving, SavePlan::Send(_)) {
-        result["note"] =
-            "Nothing has changed since; what was saved before is sent. No new check-in was made.".into();
-    }
-    let hash = result["checkin"].as_str().map(Hash::parse).transpose()?;
+) -> Result<SaveResult, Refusal> {
+    let Committed { checkin, taken } = commit::perform(call, permit, saving, comment)?;
+    let sent_only = matches!(saving, SavePlan::Send(_))
+        .then_some("Nothing has changed since; what was saved before is sent. No new check-in was made.");
     let written = Written {
         noun: "check-in",
         done: "committed",
-        name: hash.map(|h| h.short().to_owned()).unwrap_or_default(),
-        artifact: hash,
+        name: checkin.map(|hash| hash.short().to_owned()).unwrap_or_default(),
+        artifact: checkin,
         tool: DECLARATION.name,
         again,
     };
-    deliver(call, permit, &mut result, &written, &SyncOptions::push())?;
-    Ok(result)
+    deliver(call, permit, &written, &SyncOptions::push(), |delivery| SaveResult {
+        checkin,
+        committed: true,
+        pushed: delivery.pushed,
+        taken,
+        note: sent_only,
+        delivery: delivery.details,
+    })
 }

@@ -22,14 +22,14 @@ pub fn input_schema(tool: &Declaration) -> Map<String, Value> {
     schema
 }
 
-/// The schema of every answer. It is short, for it goes to the client once for each tool; the server's instructions say
-/// what the fields are for.
+/// The schema of a tool's answers. It names the fields and their types only, because it goes to the client once for
+/// each tool. The server's instructions say what the fields are for.
 #[must_use]
-pub fn output_schema() -> Map<String, Value> {
+pub fn output_schema(tool: &Declaration) -> Map<String, Value> {
     let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));
     let properties = json!({
-        "ok": flag, "tool": text, "dry_run": flag, "log": {"type": "array"}, "result": {}, "stopped": {}, "code": text,
-        "next_step": text, "next_call": {"type": "object"},
+        "ok": flag, "tool": text, "dry_run": flag, "log": {"type": "array"}, "result": (tool.result)(),
+        "stopped": {"type": ["string", "null"]}, "code": text, "next_step": text, "next_call": {"type": "object"},
     });
     let mut schema = Map::new();
     schema.insert("type".into(), "object".into());

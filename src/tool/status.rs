@@ -1,16 +1,20 @@
 //! `ocx_status`: who calls, with which capabilities, on which repository and host. Anyone may ask, so it tells nothing
 //! of what the files hold.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
-use super::answer::{NextCall, Operation, Stop};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Hints};
-use super::facts;
+use super::answer::{NextCall, Operation, Refusal};
+use super::binding::Guidance;
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Hints};
+use super::facts::{self, CallerReport, ServerFacts};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
 use super::publication::{self, Asking};
-use super::session::Call;
+use super::result::{ToolResult, schema_of};
 
 /// The tool.
 pub struct Status;
@@ -21,49 +25,74 @@ static DECLARATION: Declaration = Declaration {
     summary: "Who and where you are: your login and its capabilities, the repository, the host, the tools of this \
               connection, and whether the server takes pushes. For the work itself call ocx_context.",
     needs: Capability::Anyone,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints { open_world: true, ..Hints::LOOKS },
     fields: &facts::CALLER,
+    result: schema_of::<StatusResult>,
 };
+
+/// Who and where the caller is.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct StatusResult {
+    login: String,
+    capabilities: String,
+    repository: RepositoryFacts,
+    host: String,
+    server_facts: ServerFacts,
+    caller_report: CallerReport,
+    guidance: Guidance,
+    next_call: Option<NextCall>,
+    /// Why there is no next call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocker: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RepositoryFacts {
+    project: Option<String>,
+    project_code: String,
+    file: Option<String>,
+}
+
+impl ToolResult for StatusResult {}
 
 impl Tool for Status {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let store = call.store();
-        let mut result = Map::new();
-        result.insert("login".into(), call.user().as_str().into());
-        result.insert("capabilities".into(), store.capabilities(call.user())?.to_string().into());
-        result.insert(
-            "repository".into(),
-            json!({
-                "project": store.project_name()?,
-                "project_code": store.project_code()?,
-                "file": store.path().file_name().map(|name| crate::name::shown(name.as_encoded_bytes())),
-            }),
-        );
-        result.insert("host".into(), host().into());
         let asking = Asking::of(call)?;
-        result.insert("server_facts".into(), facts::server_facts(call, &asking.unasked())?);
-        result.insert("caller_report".into(), facts::caller_report(input));
-        result.insert("guidance".into(), facts::guidance(call, input));
-        if call.may(Capability::Read.letters())? {
-            let next = facts::next_call(call, input, Some(NextCall::new("ocx_context", facts::said(input))));
-            result.insert("next_call".into(), next.map_or(Value::Null, |n| n.to_json()));
-        } else {
-            result.insert("next_call".into(), Value::Null);
-            let blocker =
-                format!("`{}` lacks capability `o`, without which no file can be read", call.user());
-            result.insert("blocker".into(), blocker.into());
-        }
-        let mut known = Value::Object(result);
+        let may_read = call.may(Capability::Read.letters())?;
+        let begin = match call.workspace_if_any() {
+            Some(_) => NextCall::new("ocx_context", facts::caller_fields(input)),
+            None => NextCall::new("ocx_queue", json!({})),
+        };
+        let mut preview = StatusResult {
+            login: call.user().to_string(),
+            capabilities: store.capabilities(call.user())?.to_string(),
+            repository: RepositoryFacts {
+                project: store.project_name()?,
+                project_code: store.project_code()?,
+                file: store.path().file_name().map(|name| crate::name::shown(name.as_encoded_bytes())),
+            },
+            host: host(),
+            server_facts: facts::server_facts(call, asking.unasked())?,
+            caller_report: facts::caller_report(input),
+            guidance: facts::guidance(call, input),
+            next_call: if may_read { facts::next_call(call, input, Some(begin)) } else { None },
+            blocker: (!may_read).then(|| {
+                format!("`{}` lacks capability `o`, without which no file can be read", call.user())
+            }),
+        };
         let mut log = vec![Operation::reads("read_user")];
-        let Some(remote) = asking.remote else { return Ok(Plan::looked(log, known)) };
+        let Some(remote) = asking.remote else { return Ok(Plan::looked(log, preview)) };
         log.push(Operation::reads("ask_server"));
-        Ok(Plan::change(log, known.clone(), move |_| {
-            known["server_facts"]["publication"] = publication::asked(call, &remote);
-            Ok(known)
+        Ok(Plan::change(log, preview.clone(), move |_| {
+            preview.server_facts.publication = publication::asked(call, &remote);
+            Ok(preview)
         }))
     }
 }

@@ -1,13 +1,15 @@
 //! `ocx_stop`: the end of an agent's run, named by its record. Only where a node runs agents.
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::answer::Stop as Stopped;
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::answer::Refusal;
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
-use super::session::Call;
+use super::result::{ToolResult, schema_of};
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::record::AgentRecord;
@@ -22,22 +24,33 @@ static DECLARATION: Declaration = Declaration {
     summary: "End an agent's run, on the server that runs it, by its record's hash, which ocx_create gave. What the agent \
               had not saved is dropped, and its response says `stopped`.",
     needs: Capability::Admin,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: true },
-    fields: &[Field {
-        name: "record",
-        kind: FieldKind::Text { bytes_max: 64, empty: false },
-        required: true,
-        positional: true,
-        doc: "the full hash of the agent's record, all 40 or 64 hex digits",
-    }],
+    fields: &[Field::hash("record")
+        .required()
+        .positional()
+        .doc("the full hash of the agent's record, all 40 or 64 hex digits")],
+    result: schema_of::<StopResult>,
 };
+
+/// The run that is meant.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct StopResult {
+    record: Hash,
+    login: String,
+    runner: String,
+    user: String,
+}
+
+impl ToolResult for StopResult {}
 
 impl Tool for Stop {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stopped> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let post = post(call, input.required("record")?)?;
         let record = AgentRecord::in_post(&post.text).map_err(|e| {
             let what = format!("post {} is no record: {e}", post.first.short());
@@ -52,9 +65,12 @@ impl Tool for Stop {
         .with_hint(
             "Nothing was changed. Ask whoever runs the project's server to stop it where its node runs.",
         );
-        Err(Stopped::from(error).reached(json!({
-            "record": post.first, "login": record.login.as_str(), "runner": record.runner, "user": call.user().as_str(),
-        })))
+        Err(Refusal::from(error).reached(StopResult {
+            record: post.first,
+            login: record.login.to_string(),
+            runner: record.runner,
+            user: call.user().to_string(),
+        }))
     }
 }
 
@@ -63,7 +79,7 @@ fn post(call: &Call<'_>, text: &str) -> Result<Post> {
     let hint = "Give the full hash of the record, all 40 or 64 lower-case hex digits.";
     let hash = Hash::parse(text)
         .map_err(|e| Error::new(Kind::Invalid, format!("field `record`: {e}")).with_hint(hint))?;
-    let post = Forum::of(call.run().checkout().repository()).post(&hash).map_err(|e| match e.kind() {
+    let post = Forum::of(call.repository()).post(&hash).map_err(|e| match e.kind() {
         Kind::NotFound => e.with_hint(
             "Take the hash from what ocx_create gave; one that another clone made is here after ocx pull.",
         ),

@@ -2,7 +2,7 @@
 
 use super::declare::Field;
 
-/// The candidate nearest to `given`, where one is near enough to be worth naming.
+/// Returns the candidate nearest to `given`, or nothing if none is near.
 ///
 /// ```
 /// assert_eq!(ocx::tool::suggest::nearest("file_path", ["path", "old"]), Some("path"));
@@ -28,14 +28,14 @@ pub(super) fn field<'a>(given: &str, fields: impl Iterator<Item = &'a Field>) ->
 }
 
 /// The tool that `given` probably names, by its own name or by what other programs call it.
-pub(super) fn tool<'a>(given: &str, tools: &(impl Iterator<Item = &'a str> + Clone)) -> Option<&'a str> {
+pub(super) fn tool<'a>(given: &str, tools: &[&'a str]) -> Option<&'a str> {
     let bare = |name: &'a str| name.trim_start_matches("ocx_");
-    let named = |name: &str| tools.clone().find(|tool| bare(tool) == name);
+    let named = |name: &str| tools.iter().copied().find(|tool| bare(tool) == name);
     let own = given.rsplit([':', '/', '.']).next().unwrap_or(given).to_lowercase();
     let own =
         ["mcp__ocx__", "ocx_", "ocx-"].iter().fold(&own[..], |own, prefix| own.trim_start_matches(prefix));
     let elsewhere = || called(own, &TOOLS_ELSEWHERE).find_map(named);
-    named(own).or_else(elsewhere).or_else(|| named(nearest(own, tools.clone().map(bare))?))
+    named(own).or_else(elsewhere).or_else(|| named(nearest(own, tools.iter().copied().map(bare))?))
 }
 
 /// What other programs call a field, after the name that it has here.
@@ -80,10 +80,10 @@ fn plain(name: &str) -> String {
         .collect()
 }
 
-/// How far apart two names are, when near enough: a word within the other counts as near.
+/// Returns how far apart two names are, or nothing if they are not near. A word within the other counts as near.
 fn distance_within(given: &str, candidate: &str) -> Option<usize> {
     let allowed = 1 + candidate.chars().count() / 4;
-    let distance = edit_distance(given, candidate);
+    let distance = strsim::levenshtein(given, candidate);
     if distance <= allowed {
         return Some(distance);
     }
@@ -91,30 +91,9 @@ fn distance_within(given: &str, candidate: &str) -> Option<usize> {
     (holds(given, candidate) || holds(candidate, given)).then_some(allowed + distance)
 }
 
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distance_counts_single_changes() {
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-        assert_eq!(edit_distance("", "abc"), 3);
-    }
 
     #[test]
     fn the_nearest_wins_over_the_first() {

@@ -1,19 +1,22 @@
 //! `ocx_sync`: check-ins that were made in another clone, from a bundle into this repository and on to the server; and
 //! back, the check-ins after one that the caller holds. The checkout's files are not touched.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
-use super::answer::{Operation, Stop};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
-use super::deliver::{Written, deliver, link};
+use super::answer::{Operation, Refusal};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
+use super::deliver::{Delivery, Written, deliver};
 use super::encoded::{self, decoded};
+use super::encoded_bundle::{BundleSummary, EncodedBundle, Form, GIVEN_TEXT_MAX};
+use super::incoming_bundle::{HAVE, IncomingBundle, LandedReceipt, Landing, is_here};
 use super::input::Input;
-use super::landing::{Given, HAVE, is_here};
+use super::interface::Tool;
 use super::page::counted;
-use super::parcel::{Form, GIVEN_TEXT_MAX, Parcel};
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::result::{ToolResult, schema_of_either};
 use crate::bundle::Bundle;
 use crate::bundle::Selection;
 use crate::error::{Error, Kind, Result};
@@ -29,83 +32,108 @@ static DECLARATION: Declaration = Declaration {
     summary: "Import a bundle of another clone's branch here, all of it or nothing, and push it through this clone's \
               remote; `have` asks for newer check-ins in return. Does not route to a remote MCP.",
     needs: Capability::CheckIn,
+    acts: Acts::OnRecords,
+    writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
     fields: &[
-        Field {
-            name: "branch",
-            kind: FieldKind::Text { bytes_max: 120, empty: false },
-            required: true,
-            positional: true,
-            doc: "the branch of the bundled check-ins, never trunk",
-        },
-        Field {
-            name: "bundle",
-            kind: FieldKind::Text { bytes_max: GIVEN_TEXT_MAX, empty: false },
-            required: false,
-            positional: false,
-            doc: "the bundle of at most 9437184 bytes as standard base64 with padding and no line breaks; leave out only \
-                  where `have` is given",
-        },
-        Field {
-            name: "have",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: false,
-            positional: false,
-            doc: "the full hash of a check-in that you hold: its descendants come back as a bundle",
-        },
-        Field {
-            name: "form",
-            kind: FieldKind::Word(Form::WORDS),
-            required: false,
-            positional: false,
-            doc: "how that bundle is written: `fossil` for plain Fossil, `wire` is smaller and only OCX reads it; by \
-                  default as the bundle that you give, or else `wire`",
-        },
+        Field::text("branch", 120).required().positional().doc("the branch of the bundled check-ins, never trunk"),
+        Field::text("bundle", GIVEN_TEXT_MAX).doc("the bundle of at most 9437184 bytes as standard base64 with padding and no line breaks; leave out only \
+                  where `have` is given"),
+        Field::hash("have").doc("the full hash of a check-in that you hold: its descendants come back as a bundle"),
+        Field::word("form", Form::WORDS).doc("how that bundle is written: `fossil` for plain Fossil, `wire` is smaller and only OCX reads it; by \
+                  default as the bundle that you give, or else `wire`"),
     ],
+    result: schema_of_either::<SyncResult, Landed>,
 };
+
+/// What would land, or what the caller lacks.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum SyncResult {
+    /// What is judged only after a pull.
+    Unjudged {
+        branch: String,
+        before_the_pull: String,
+    },
+    Landing(Landing),
+    Asked {
+        descendants: Descendants,
+    },
+}
+
+/// What has landed, how it was sent, and what the caller lacks.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Landed {
+    #[serde(flatten)]
+    landing: Landing,
+    #[serde(flatten)]
+    delivery: Delivery,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    descendants: Option<Descendants>,
+}
+
+/// What comes after the check-in that the caller holds.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Descendants {
+    Some {
+        have: Hash,
+        #[serde(flatten)]
+        summary: BundleSummary,
+        bundle: String,
+    },
+    None {
+        have: Hash,
+        check_ins: [Hash; 0],
+        of: usize,
+        bundle: Option<String>,
+    },
+}
+
+impl ToolResult for SyncResult {}
+
+impl ToolResult for Landed {}
 
 impl Tool for Sync {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let branch = working(input.required("branch")?)?;
         let have = input.text("have").map(|text| full(call, input, text)).transpose()?;
         let Some(text) = input.text("bundle") else {
             let have = have.ok_or_else(nothing_asked)?;
             is_here(call, have)?;
-            let after = after(call, have, form(input, None))?;
-            return Ok(Plan::looked(vec![Operation::reads("export_bundle")], json!({"descendants": after})));
+            let descendants = after(call, have, form(input, None))?;
+            let result = SyncResult::Asked { descendants };
+            return Ok(Plan::looked(vec![Operation::reads("export_bundle")], result));
         };
         let bytes = decoded("bundle", text).map_err(|e| {
-            let meant = encoded::meant(text).filter(|meant| meant != text);
-            Stop::from(e).or_next(meant.map(|meant| call.again(input.with("bundle", meant))))
+            let meant = encoded::repair(text).filter(|meant| meant != text);
+            Refusal::from(e).or_next(meant.map(|meant| call.again(input.with("bundle", meant))))
         })?;
         let back = have.map(|have| (have, form(input, Some(&bytes))));
         let bundle = Bundle::from_bytes(&bytes)?;
-        let remote = call.run().checkout().repository().has_remote()?;
-        let first = Given::of(call, &bundle, &branch, have);
-        let pulls = remote && first.as_ref().map_or_else(may_be_news, |given| given.continues);
-        let (known, imports) = match &first {
-            Ok(given) => (given.told(None), given.new_ones() > 0),
-            Err(e) if pulls => (json!({"branch": branch.as_str(), "before_the_pull": e.to_string()}), true),
-            Err(_) => (Value::Null, false),
+        let remote = call.has_remote()?;
+        let first = match IncomingBundle::of(call, &bundle, &branch, have) {
+            Err(e) if !(remote && may_be_news(&e)) => return Err(e.into()),
+            first => first,
         };
-        let given = match first {
-            Err(e) if !pulls => return Err(e.into()),
-            given => given,
+        let pulls = remote && first.as_ref().map_or(true, |given| given.continues);
+        let (preview, imports) = match &first {
+            Ok(given) => (SyncResult::Landing(given.landing(None)), given.new_ones() > 0),
+            Err(e) => {
+                let (branch, before_the_pull) = (branch.to_string(), e.to_string());
+                (SyncResult::Unjudged { branch, before_the_pull }, true)
+            }
         };
         let mut log = vec![Operation::reads("read_bundle")];
         log.extend(pulls.then(|| Operation::changes("pull")));
         log.extend(imports.then(|| Operation::changes("import_bundle")));
         log.extend(remote.then(|| Operation::changes("push")));
-        Ok(Plan::change(log, known, move |permit| {
-            let given = if pulls { caught_up(call, permit, given, &bundle, &branch, have)? } else { given? };
+        Ok(Plan::change(log, preview, move |permit| {
+            let given = if pulls { caught_up(call, permit, first, &bundle, &branch, have)? } else { first? };
             perform(call, permit, &given, back, &input.again())
         }))
     }
@@ -130,17 +158,17 @@ fn may_be_news(refusal: &Error) -> bool {
 fn caught_up(
     call: &Call<'_>,
     permit: &Permit<'_>,
-    first: Result<Given>,
+    first: Result<IncomingBundle>,
     bundle: &Bundle,
     branch: &Branch,
     have: Option<Hash>,
-) -> Result<Given> {
-    call.watch().progress("fetching from the server");
-    let Some(remote) = call.run().remote()? else { return first };
-    match call.run().checkout().repository().pull(&remote) {
+) -> Result<IncomingBundle> {
+    call.control().progress("fetching from the server");
+    let Some(remote) = call.remote()? else { return first };
+    match call.repository().pull(remote) {
         Ok(Outcome::Received { .. }) => {
             permit.did("pull");
-            Given::of(call, bundle, branch, have)
+            IncomingBundle::of(call, bundle, branch, have)
         }
         _ => first,
     }
@@ -149,17 +177,17 @@ fn caught_up(
 fn perform(
     call: &Call<'_>,
     permit: &Permit<'_>,
-    given: &Given,
+    given: &IncomingBundle,
     back: Option<(Hash, Form)>,
     again: &Value,
-) -> Result<Value, Stop> {
-    call.watch().progress("importing the bundle");
-    let imported = call.run().checkout().repository().import_bundle(&given.bundle, &given.import)?;
+) -> Result<Landed, Refusal> {
+    call.control().progress("importing the bundle");
+    let imported = call.repository().import_bundle(&given.bundle, &given.import)?;
     if imported.artifacts > 0 {
         permit.did("import_bundle");
     }
     permit.end_turn();
-    let mut result = given.told(Some(&imported));
+    let landing = given.landing(Some(&imported));
     let tip = given.landed.last().map(|(check_in, _)| check_in.hash.short().to_owned()).unwrap_or_default();
     let written = Written {
         noun: "bundle",
@@ -169,16 +197,19 @@ fn perform(
         tool: DECLARATION.name,
         again,
     };
-    deliver(call, permit, &mut result, &written, &SyncOptions::push())?;
+    let options = SyncOptions::push();
+    let mut result = deliver(call, permit, &written, &options, |delivery| Landed {
+        landing,
+        delivery,
+        descendants: None,
+    })?;
     acknowledge(call, &mut result)?;
-    if let Some((have, form)) = back {
-        permit.looked("export_bundle");
-        match after(call, have, form) {
-            Ok(after) => result["descendants"] = after,
-            Err(stop) => return Err(stop.reached(result)),
-        }
+    let Some((have, form)) = back else { return Ok(result) };
+    permit.looked("export_bundle");
+    match after(call, have, form) {
+        Ok(descendants) => Ok(Landed { descendants: Some(descendants), ..result }),
+        Err(stop) => Err(stop.reached(result)),
     }
-    Ok(result)
 }
 
 /// A branch that may be published in this way.
@@ -192,9 +223,9 @@ fn working(text: &str) -> Result<Branch> {
 }
 
 /// The hash in `have`. Of a short one, the same call with the full one is the next.
-fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Stop> {
+fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Refusal> {
     Hash::parse(text).map_err(|e| {
-        let stop = Stop::from(Error::new(Kind::Invalid, format!("field `have`: {e}")).with_hint(HAVE));
+        let stop = Refusal::from(Error::new(Kind::Invalid, format!("field `have`: {e}")).with_hint(HAVE));
         match call.store().resolve(text) {
             Ok(meant) if meant.as_str().starts_with(&text.to_ascii_lowercase()) => {
                 stop.or_next(Some(call.again(input.with("have", meant.as_str()))))
@@ -205,37 +236,26 @@ fn full(call: &Call<'_>, input: &Input, text: &str) -> Result<Hash, Stop> {
 }
 
 /// The descendants of a check-in, as a bundle for one who holds it.
-fn after(call: &Call<'_>, have: Hash, form: Form) -> Result<Value, Stop> {
+fn after(call: &Call<'_>, have: Hash, form: Form) -> Result<Descendants, Refusal> {
     let selection = Selection::descendants(have).for_one_who_has(have);
-    let mut told = json!({"have": have});
-    let Some(parcel) = Parcel::of(call.run().checkout().repository(), &selection, form)? else {
-        told["check_ins"] = json!([]);
-        told["of"] = 0.into();
-        told["bundle"] = Value::Null;
-        return Ok(told);
+    let Some(encoded) = EncodedBundle::of(call.repository(), &selection, form)? else {
+        return Ok(Descendants::None { have, check_ins: [], of: 0, bundle: None });
     };
-    let parcel = parcel.fitting(
+    let encoded = encoded.fitting(
         "Give as `have` a newer check-in that you hold, or fetch by command in your clone: `fossil pull URL`.",
     )?;
-    if let (Value::Object(told), Value::Object(described)) = (&mut told, parcel.described()) {
-        told.extend(described);
-    }
-    told["bundle"] = parcel.text().into();
-    Ok(told)
+    Ok(Descendants::Some { have, summary: encoded.summary(), bundle: encoded.text() })
 }
 
 /// Says of each check-in where it is to be seen, and who the last repository says it came from.
-fn acknowledge(call: &Call<'_>, result: &mut Value) -> Result<()> {
-    let pushed = result["pushed"] == true;
-    let Some(landed) = result["landed"].as_array_mut() else { return Ok(()) };
-    for entry in landed {
-        let Some(hash) = entry["checkin"].as_str().map(Hash::parse).transpose()? else { continue };
-        if pushed {
-            entry["link"] = link(call, &hash)?.into();
-            entry["receipt"] = Value::Null;
+fn acknowledge(call: &Call<'_>, result: &mut Landed) -> Result<()> {
+    for entry in &mut result.landing.landed {
+        if result.delivery.pushed {
+            entry.link = call.link(&entry.checkin)?;
+            entry.receipt = Some(None);
         } else {
-            let receipt = call.store().receipt(&hash)?;
-            entry["receipt"] = receipt.map_or(Value::Null, |r| json!({"user": r.user, "time": r.time}));
+            let receipt = call.store().receipt(&entry.checkin)?;
+            entry.receipt = Some(receipt.map(|r| LandedReceipt { user: r.user, time: r.time }));
         }
     }
     Ok(())

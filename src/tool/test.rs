@@ -1,16 +1,21 @@
 //! `ocx_test`: runs the tests that the checkout declares, waits a while, and records what passed on which tree.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
-use super::answer::{Operation, Stop};
-use super::catalogue::{Acts, Tool};
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::answer::{Operation, Refusal};
+use super::call::Call;
+use super::changes::ChangedFile;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::page::{self, BYTES_MAX, counted};
 use super::plan::Plan;
-use super::session::Call;
+use super::result::{ToolResult, schema_of};
 use super::suggest;
 use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
 use crate::testing::{DECLARED_FILE, Declared, Outcome, Progress, TestReport, TestResult, Waiter, Which};
 
 /// The tool.
@@ -22,40 +27,101 @@ static DECLARATION: Declaration = Declaration {
     summary: "Run the tests that ocx-tests.json declares, or the one called `name`, on the files as they are. A pass \
               counts for exactly these files. If it still runs, the same call goes on waiting.",
     needs: Capability::CheckIn,
+    acts: Acts::OnCheckout,
+    writes: false,
     hints: Hints { read_only: false, destructive: false, idempotent: false, open_world: true },
     fields: &[
-        Field {
-            name: "name",
-            kind: FieldKind::Text { bytes_max: 200, empty: false },
-            required: false,
-            positional: true,
-            doc: "one of the tests that ocx_context lists; without it, every test",
-        },
-        Field {
-            name: "log_from",
-            kind: FieldKind::Number { min: 1, max: 1_000_000_000, default: 1 },
-            required: false,
-            positional: false,
-            doc: "run nothing; give the last run's full log from this line on (needs `name`)",
-        },
+        Field::text("name", 200)
+            .positional()
+            .doc("one of the tests that ocx_context lists; without it, every test"),
+        Field::place("log_from")
+            .doc("run nothing; give the last run's full log from this line on (needs `name`)"),
     ],
+    result: schema_of::<RunResult>,
 };
+
+/// What the tests did or would do, or a log.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum RunResult {
+    Planned { would_run: Vec<PlannedTest> },
+    Ran(RanTests),
+    Log(LogPage),
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct PlannedTest {
+    name: String,
+    command: String,
+    timeout: String,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RanTests {
+    tests: Vec<RanTest>,
+    /// The test that still runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<RunningTest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_run: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RanTest {
+    name: String,
+    passed: bool,
+    outcome: String,
+    seconds: f64,
+    tree: Hash,
+    /// The last lines that it printed.
+    output: String,
+    shown: usize,
+    of: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_meanwhile: Option<Vec<ChangedFile>>,
+    /// How many processes it left, which were ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes_ended: Option<usize>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RunningTest {
+    name: String,
+    seconds: u64,
+    lines: u64,
+    last: String,
+}
+
+/// A page of the last run's whole log.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct LogPage {
+    name: String,
+    outcome: Option<String>,
+    started: String,
+    tree: Hash,
+    first_line: u64,
+    last_line: u64,
+    lines: u64,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_from: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl ToolResult for RunResult {}
 
 impl Tool for Test {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn acts(&self) -> Acts {
-        Acts::OnCheckout
-    }
-
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let name = input.text("name");
         if let Some(from) = input.number("log_from") {
             return logged(call, name, from);
         }
-        let tests = call.run().declared()?;
+        let tests = call.workspace()?.declared()?;
         let wanted: Vec<_> = match name {
             Some(name) => vec![tests.test(name).map_err(|e| not_declared(call, &tests, name, e))?],
             None => tests.tests().iter().collect(),
@@ -65,35 +131,37 @@ impl Tool for Test {
                 .with_hint("Nothing has to pass: save as it is, or declare a test in ocx-tests.json.")
                 .into());
         }
-        let known: Vec<Value> = wanted
-            .iter()
-            .map(|t| json!({"name": t.name, "command": t.command, "timeout": t.limit.to_string()}))
-            .collect();
+        let planned = wanted.iter().map(|t| PlannedTest {
+            name: t.name.clone(),
+            command: t.command.clone(),
+            timeout: t.limit.to_string(),
+        });
+        let planned = RunResult::Planned { would_run: planned.collect() };
         let log = wanted.iter().map(|_| Operation::changes("run_test")).collect();
-        Ok(Plan::change(log, json!({"would_run": known}), move |permit| {
+        Ok(Plan::change(log, planned, move |permit| {
             let report = run(call, &tests, name)?;
             for _ in &report.results {
                 permit.did("run_test");
             }
-            told(&report, name)
+            judged(&report, name)
         }))
     }
 }
 
 /// A name that is not declared comes with the nearest one that is, else with all tests.
-fn not_declared(call: &Call<'_>, tests: &Declared, name: &str, error: Error) -> Stop {
+fn not_declared(call: &Call<'_>, tests: &Declared, name: &str, error: Error) -> Refusal {
     let near = suggest::nearest(name, tests.tests().iter().map(|t| t.name.as_str()));
     let next = near.map_or_else(|| json!({}), |name| json!({"name": name}));
-    Stop::from(error).or_next((!tests.tests().is_empty()).then(|| call.again(next)))
+    Refusal::from(error).or_next((!tests.tests().is_empty()).then(|| call.again(next)))
 }
 
 /// Runs the tests and waits; the answer stands for all of them.
 fn run(call: &Call<'_>, declared: &Declared, name: Option<&str>) -> Result<TestReport> {
     let which = name.map_or(Which::All, |n| Which::Named(n.to_owned()));
-    let mut progress = |now: &Progress| call.watch().progress(progress_line(now));
+    let mut progress = |now: &Progress| call.control().progress(progress_line(now));
     let mut waiter =
-        Waiter { limit: call.watch().patience(), cancel: call.watch().handle(), progress: &mut progress };
-    call.run().test(declared, &which, &mut waiter)
+        Waiter { limit: call.control().patience(), cancel: call.control().handle(), progress: &mut progress };
+    call.workspace()?.test(declared, &which, &mut waiter)
 }
 
 fn progress_line(now: &Progress) -> String {
@@ -102,21 +170,19 @@ fn progress_line(now: &Progress) -> String {
 }
 
 /// What a report says: an answer that is ok only when every test passed.
-fn told(report: &TestReport, name: Option<&str>) -> Result<Value, Stop> {
+fn judged(report: &TestReport, name: Option<&str>) -> Result<RunResult, Refusal> {
     let again = name.map_or_else(|| json!({}), |n| json!({"name": n}));
-    let mut result = Map::new();
     let budget = BYTES_MAX / report.results.len().max(1);
-    result.insert("tests".into(), report.results.iter().map(|r| one(r, budget)).collect());
-    if let Some(now) = &report.running {
-        result.insert(
-            "running".into(),
-            json!({"name": now.test, "seconds": now.elapsed.as_secs(), "lines": now.lines, "last": last(&now.tail, 2_000).0}),
-        );
-    }
-    if !report.not_run.is_empty() {
-        result.insert("not_run".into(), json!(report.not_run));
-    }
-    let result = Value::Object(result);
+    let result = RunResult::Ran(RanTests {
+        tests: report.results.iter().map(|r| ran(r, budget)).collect(),
+        running: report.running.as_ref().map(|now| RunningTest {
+            name: now.test.clone(),
+            seconds: now.elapsed.as_secs(),
+            lines: now.lines,
+            last: last(&now.tail, 2_000).0,
+        }),
+        not_run: (!report.not_run.is_empty()).then(|| report.not_run.clone()),
+    });
     if report.passed() {
         return Ok(result);
     }
@@ -124,12 +190,12 @@ fn told(report: &TestReport, name: Option<&str>) -> Result<Value, Stop> {
         let what = format!("test `{}` still runs after {} s", now.test, now.elapsed.as_secs());
         let error =
             Error::new(Kind::TimedOut, what).with_hint("Make the same call again: it goes on waiting.");
-        return Err(Stop::from(error).reached(result).next(DECLARATION.name, again));
+        return Err(Refusal::from(error).reached(result).next(DECLARATION.name, again));
     }
     let failed: Vec<&TestResult> = report.results.iter().filter(|r| !r.passed()).collect();
     let names: Vec<String> = failed.iter().map(|r| format!("`{}` {}", r.test.name, why(r))).collect();
     let error = Error::new(Kind::Untested, names.join("; ")).with_hint(next_step(&failed));
-    let mut stop = Stop::from(error).reached(result);
+    let mut stop = Refusal::from(error).reached(result);
     if failed.iter().all(|r| !r.changes.is_empty()) {
         stop = stop.next(DECLARATION.name, again);
     }
@@ -156,30 +222,23 @@ fn next_step(failed: &[&TestResult]) -> &'static str {
     }
 }
 
-fn one(result: &TestResult, budget: usize) -> Value {
-    let (lines, cut) = last(&result.tail, budget);
-    let mut one = json!({
-        "name": result.test.name,
-        "passed": result.passed(),
-        "outcome": result.outcome.to_string(),
-        "seconds": (result.duration.as_secs_f64() * 1_000.0).round() / 1_000.0,
-        "tree": result.tree,
-        "output": lines,
-        "shown": result.tail.len() - cut,
-        "of": result.lines,
-    });
-    if !result.changes.is_empty() {
-        one["changed_meanwhile"] = result
-            .changes
-            .iter()
-            .take(20)
-            .map(|c| json!({"path": c.path.shown(), "how": c.how.to_string()}))
-            .collect();
+fn ran(result: &TestResult, budget: usize) -> RanTest {
+    let (output, cut) = last(&result.tail, budget);
+    let changes = result.changes.iter().take(20);
+    let changes = changes.map(|c| ChangedFile { path: c.path.shown(), how: c.how.to_string() });
+    let left_behind = result.left_behind.len();
+    RanTest {
+        name: result.test.name.clone(),
+        passed: result.passed(),
+        outcome: result.outcome.to_string(),
+        seconds: (result.duration.as_secs_f64() * 1_000.0).round() / 1_000.0,
+        tree: result.tree,
+        output,
+        shown: result.tail.len() - cut,
+        of: result.lines,
+        changed_meanwhile: (!result.changes.is_empty()).then(|| changes.collect()),
+        processes_ended: (left_behind > 0).then_some(left_behind),
     }
-    if !result.left_behind.is_empty() {
-        one["processes_ended"] = result.left_behind.len().into();
-    }
-    one
 }
 
 /// The last lines that fit the budget, as one text, and how many were left out before them.
@@ -204,12 +263,12 @@ fn lines<'a>(all: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// A page of the last run's whole log.
-fn logged<'a>(call: &Call<'_>, name: Option<&str>, from: u64) -> Result<Plan<'a>, Stop> {
+fn logged<'a>(call: &Call<'_>, name: Option<&str>, from: u64) -> Result<Plan<'a>, Refusal> {
     let name = name.ok_or_else(|| {
         Error::new(Kind::Invalid, "field `log_from` needs `name`")
             .with_hint("Name the test whose log is wanted.")
     })?;
-    let part = call.run().log(name, from, page::LINES_MAX)?;
+    let part = call.workspace()?.log(name, from, page::LINES_MAX)?;
     let mut bytes = 0;
     let shown = part.lines.iter().take_while(|(_, line)| {
         bytes += page::json_bytes(line) + 2;
@@ -217,24 +276,20 @@ fn logged<'a>(call: &Call<'_>, name: Option<&str>, from: u64) -> Result<Plan<'a>
     });
     let shown = &part.lines[..shown.count().max(1).min(part.lines.len())];
     let last_line = shown.last().map_or(from, |(n, _)| *n);
-    let mut result = json!({
-        "name": name,
-        "outcome": part.entry.outcome.as_ref().map(ToString::to_string),
-        "started": part.entry.started,
-        "tree": part.entry.tree,
-        "first_line": from,
-        "last_line": last_line,
-        "lines": part.entry.lines(),
-        "text": lines(shown.iter().map(|(_, line)| line.as_str())),
-    });
-    if last_line < part.entry.lines() {
-        result["next_from"] = (last_line + 1).into();
-    }
-    if part.entry.left_out() > 0 {
-        result["note"] =
-            format!("{} bytes in the middle of the log were not kept.", part.entry.left_out()).into();
-    }
-    Ok(Plan::looked(vec![Operation::reads("read_log")], result))
+    let (lines_all, left_out) = (part.entry.lines(), part.entry.left_out());
+    let page = LogPage {
+        name: name.to_owned(),
+        outcome: part.entry.outcome.as_ref().map(ToString::to_string),
+        text: lines(shown.iter().map(|(_, line)| line.as_str())),
+        started: part.entry.started,
+        tree: part.entry.tree,
+        first_line: from,
+        last_line,
+        lines: lines_all,
+        next_from: (last_line < lines_all).then_some(last_line + 1),
+        note: (left_out > 0).then(|| format!("{left_out} bytes in the middle of the log were not kept.")),
+    };
+    Ok(Plan::looked(vec![Operation::reads("read_log")], RunResult::Log(page)))
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! `ocx_unversioned_list`: the unversioned files, by name.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::answer::{Operation, Stop};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::answer::{Operation, Refusal};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
+use super::interface::Tool;
 use super::plan::Plan;
-use super::session::Call;
+use super::result::{ToolResult, schema_of};
 use crate::error::Result;
+use crate::name::Hash;
 use crate::record::{UNVERSIONED_MAX, Unversioned};
 
 /// How many files one answer shows.
@@ -23,35 +26,60 @@ static DECLARATION: Declaration = Declaration {
     summary: "List the unversioned files: name, bytes, SHA3-256 and time of each, 50 at a time. Read one with \
               ocx_unversioned_get.",
     needs: Capability::Read,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints::LOOKS,
-    fields: &[Field {
-        name: "from",
-        kind: FieldKind::Number { min: 1, max: 1_000_000_000, default: 1 },
-        required: false,
-        positional: false,
-        doc: "the number of the first file to give",
-    }],
+    fields: &[Field::place("from").doc("the number of the first file to give")],
+    result: schema_of::<UnversionedListResult>,
 };
+
+/// Some of the files, and how many there are.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct UnversionedListResult {
+    shown: usize,
+    of: usize,
+    /// The largest file that can be put.
+    size_max: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_from: Option<usize>,
+    files: Vec<ListedFile>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ListedFile {
+    name: String,
+    size: u64,
+    hash: Hash,
+    time: String,
+    /// Whether its bytes are in this repository.
+    here: bool,
+}
+
+impl ToolResult for UnversionedListResult {}
 
 impl Tool for UnversionedList {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let from = input.place("from");
-        let all = Unversioned::of(call.run().checkout().repository()).list()?;
-        let shown: Vec<Value> = all
-            .iter()
-            .skip(from - 1)
-            .take(FILES_MAX)
-            .map(|f| json!({"name": f.name, "size": f.size, "hash": f.hash, "time": f.time, "here": f.here}))
-            .collect();
-        let mut result = json!({"shown": shown.len(), "of": all.len(), "size_max": UNVERSIONED_MAX});
-        if from - 1 + shown.len() < all.len() {
-            result["next_from"] = (from + shown.len()).into();
-        }
-        result["files"] = shown.into();
+        let all = Unversioned::of(call.repository()).list()?;
+        let listed = all.iter().skip(from - 1).take(FILES_MAX).map(|f| ListedFile {
+            name: f.name.clone(),
+            size: f.size,
+            hash: f.hash,
+            time: f.time.clone(),
+            here: f.here,
+        });
+        let files: Vec<_> = listed.collect();
+        let result = UnversionedListResult {
+            shown: files.len(),
+            of: all.len(),
+            size_max: UNVERSIONED_MAX,
+            next_from: (from - 1 + files.len() < all.len()).then_some(from + files.len()),
+            files,
+        };
         Ok(Plan::looked(vec![Operation::reads("list_unversioned")], result))
     }
 }

@@ -1,16 +1,19 @@
 //! `ocx_unversioned_put`: an unversioned file from base64, in the place of any that has the name; then to the server.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
-use super::answer::{Operation, Stop};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
-use super::deliver::{Written, deliver};
+use super::answer::{Operation, Refusal};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
+use super::deliver::{Delivery, Written, deliver};
 use super::encoded;
 use super::input::Input;
+use super::interface::Tool;
 use super::page::counted;
 use super::plan::{Permit, Plan};
-use super::session::Call;
+use super::result::{ToolResult, schema_of};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, UnversionedName};
 use crate::record::{Unversioned, UnversionedFile};
@@ -28,46 +31,52 @@ static DECLARATION: Declaration = Declaration {
     summary: "Put an unversioned file of at most 786432 bytes, given as base64, in the place of any of that name, and \
               push it. The old content is not kept.",
     needs: Capability::UnversionedPut,
+    acts: Acts::OnRecords,
+    writes: true,
     hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: true },
     fields: &[
-        Field {
-            name: "name",
-            kind: FieldKind::Text { bytes_max: 500, empty: false },
-            required: true,
-            positional: true,
-            doc: "the file's name, folders with /",
-        },
-        Field {
-            name: "content",
-            kind: FieldKind::Text { bytes_max: CONTENT_BYTES_MAX, empty: true },
-            required: false,
-            positional: false,
-            doc: "the bytes, at most 786432, as standard base64 with padding and no line breaks; leave out only to \
-                  send again what is held with `hash`",
-        },
-        Field {
-            name: "hash",
-            kind: FieldKind::Text { bytes_max: 64, empty: false },
-            required: false,
-            positional: false,
-            doc: "the SHA3-256 of the bytes, as 64 hex digits: refuses what arrived otherwise",
-        },
+        Field::text("name", 500).required().positional().doc("the file's name, folders with /"),
+        Field::text("content", CONTENT_BYTES_MAX).may_be_empty().doc("the bytes, at most 786432, as standard base64 with padding and no line breaks; leave out only to \
+                  send again what is held with `hash`"),
+        Field::hash("hash").doc("the SHA3-256 of the bytes, as 64 hex digits: refuses what arrived otherwise"),
     ],
+    result: schema_of::<UnversionedPutResult>,
 };
+
+/// The file that was put.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct UnversionedPutResult {
+    name: String,
+    size: usize,
+    hash: Hash,
+    created: bool,
+    replaced: Option<ReplacedFile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+    /// When it was put, once it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    #[serde(flatten)]
+    delivery: Option<Delivery>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ReplacedFile {
+    hash: Hash,
+    size: u64,
+}
+
+impl ToolResult for UnversionedPutResult {}
 
 impl Tool for UnversionedPut {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let name = UnversionedName::parse(input.required("name")?)?;
         let hash = input.text("hash").map(sha3).transpose()?;
-        let files = Unversioned::of(call.run().checkout().repository());
+        let files = Unversioned::of(call.repository());
         let held = match files.find(&name) {
             Ok(held) => Some(held).filter(|held| held.here),
             Err(e) if e.kind() == Kind::NotFound => None,
@@ -75,14 +84,14 @@ impl Tool for UnversionedPut {
         };
         let content = match (input.text("content"), hash) {
             (Some(text), hash) => decoded(&name, text, hash.as_ref()).map_err(|stop| {
-                stop.or_next(meant(text).map(|text| call.again(input.with("content", text))))
+                stop.or_next(repair(text).map(|text| call.again(input.with("content", text))))
             })?,
             (None, Some(hash)) => again(&files, &name, &hash)?,
             (None, None) => return Err(no_content("field `content` is missing (the bytes, as base64)")),
         };
         Unversioned::check_size(&name, content.len() as u64)?;
         let is_held = held.as_ref().is_some_and(|held| held.hash.names(&content));
-        let remote = call.run().checkout().repository().has_remote()?;
+        let remote = call.has_remote()?;
         if is_held && !remote {
             return Err(Error::new(Kind::Unchanged, format!("`{name}` has exactly this content already"))
                 .with_hint("There is nothing to do; go on with the next task.")
@@ -91,15 +100,18 @@ impl Tool for UnversionedPut {
         let mut log = vec![Operation::reads("read_unversioned")];
         log.extend((!is_held).then(|| Operation::changes("put_unversioned")));
         log.extend(remote.then(|| Operation::changes("push")));
-        let mut known = json!({
-            "name": name.as_str(), "size": content.len(), "hash": Hash::of(&content), "created": held.is_none(),
-            "replaced": held.filter(|_| !is_held).map(|h| json!({"hash": h.hash, "size": h.size})),
-        });
-        if is_held {
-            known["note"] = "The file has this content already; only the push is made.".into();
-        }
-        Ok(Plan::change(log, known.clone(), move |permit| {
-            perform(call, permit, &Putting { files, name, content, is_held }, known)
+        let preview = UnversionedPutResult {
+            name: name.to_string(),
+            size: content.len(),
+            hash: Hash::of(&content),
+            created: held.is_none(),
+            replaced: held.filter(|_| !is_held).map(|h| ReplacedFile { hash: h.hash, size: h.size }),
+            note: is_held.then_some("The file has this content already; only the push is made."),
+            time: None,
+            delivery: None,
+        };
+        Ok(Plan::change(log, preview.clone(), move |permit| {
+            perform(call, permit, &Putting { files, name, content, is_held }, preview)
         }))
     }
 }
@@ -116,16 +128,16 @@ fn perform(
     call: &Call<'_>,
     permit: &Permit<'_>,
     putting: &Putting,
-    mut result: Value,
-) -> Result<Value, Stop> {
+    mut result: UnversionedPutResult,
+) -> Result<UnversionedPutResult, Refusal> {
     let Putting { files, name, content, is_held } = putting;
     if !is_held {
         let put = files.put(name, content, call.user())?;
         permit.did("put_unversioned");
-        result["time"] = put.time.into();
+        result.time = Some(put.time);
     }
     permit.end_turn();
-    let again = json!({"name": name.as_str(), "hash": Hash::of(content)});
+    let again = json!({"name": name.as_str(), "hash": result.hash});
     let written = Written {
         noun: "unversioned file",
         done: "put",
@@ -134,9 +146,15 @@ fn perform(
         tool: DECLARATION.name,
         again: &again,
     };
-    deliver(call, permit, &mut result, &written, &SyncOptions::push().with_unversioned())?;
-    unreplaced(&files.find(name)?, content).map_err(|e| Stop::from(e).reached(result.clone()))?;
-    Ok(result)
+    let options = SyncOptions::push().with_unversioned();
+    let result = deliver(call, permit, &written, &options, |delivery| UnversionedPutResult {
+        delivery: Some(delivery),
+        ..result
+    })?;
+    match unreplaced(&files.find(name)?, content) {
+        Ok(()) => Ok(result),
+        Err(e) => Err(Refusal::from(e).reached(result)),
+    }
 }
 
 /// Of each unversioned file the newest wins everywhere, so the server's may have taken the place of this one.
@@ -155,7 +173,7 @@ fn sha3(text: &str) -> Result<Hash> {
     })
 }
 
-fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Vec<u8>, Stop> {
+fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Vec<u8>, Refusal> {
     let content = encoded::decoded("content", text)?;
     match hash {
         Some(hash) if !hash.names(&content) => {
@@ -173,13 +191,13 @@ fn decoded(name: &UnversionedName, text: &str, hash: Option<&Hash>) -> Result<Ve
 }
 
 /// The base64 that was probably meant; or the text itself encoded, where it is none.
-fn meant(text: &str) -> Option<String> {
-    let meant = encoded::meant(text).unwrap_or_else(|| encoded::encoded(text.as_bytes()));
+fn repair(text: &str) -> Option<String> {
+    let meant = encoded::repair(text).unwrap_or_else(|| encoded::encoded(text.as_bytes()));
     (meant != text).then_some(meant)
 }
 
 /// What is held, where a call only sends it again.
-fn again(files: &Unversioned, name: &UnversionedName, hash: &Hash) -> Result<Vec<u8>, Stop> {
+fn again(files: &Unversioned, name: &UnversionedName, hash: &Hash) -> Result<Vec<u8>, Refusal> {
     match files.get(name) {
         Ok(content) if hash.names(&content) => Ok(content),
         Ok(_) => Err(no_content(&format!("`{name}` is no longer what `hash` {} names", hash.short()))),
@@ -190,6 +208,6 @@ fn again(files: &Unversioned, name: &UnversionedName, hash: &Hash) -> Result<Vec
     }
 }
 
-fn no_content(what: &str) -> Stop {
+fn no_content(what: &str) -> Refusal {
     Error::new(Kind::Invalid, what).with_hint("Give the bytes in `content`, as base64.").into()
 }

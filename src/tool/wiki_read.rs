@@ -1,14 +1,17 @@
 //! `ocx_wiki_read`: the pages of the wiki, and the lines of one, exactly as they are.
 
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
-use super::answer::{Operation, Stop};
-use super::catalogue::Tool;
-use super::declare::{Capability, Declaration, Field, FieldKind, Hints};
+use super::answer::{Operation, Refusal};
+use super::call::Call;
+use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::input::Input;
-use super::page::{LINES_MAX, Page, counted};
+use super::interface::Tool;
+use super::page::{LINES_MAX, Page, ShownPage, counted};
 use super::plan::Plan;
-use super::session::Call;
+use super::result::{ToolResult, schema_of};
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, PageName};
@@ -19,10 +22,7 @@ use crate::text;
 const PAGES_MAX: usize = 100;
 
 /// The name of a page.
-pub(super) const PAGE: FieldKind = FieldKind::Text { bytes_max: 100, empty: false };
-
-/// The hash of a version of it.
-pub(super) const VERSION: FieldKind = FieldKind::Text { bytes_max: 64, empty: false };
+pub(super) const PAGE: Field = Field::text("page", 100).positional();
 
 /// The tool.
 pub struct WikiRead;
@@ -33,39 +33,74 @@ static DECLARATION: Declaration = Declaration {
     summary: "Read up to 200 lines of a wiki page, exactly as they are; with `version`, as it was then. Without `page`: \
               the names of all pages.",
     needs: Capability::WikiRead,
+    acts: Acts::OnRecords,
+    writes: false,
     hints: Hints::LOOKS,
     fields: &[
-        Field {
-            name: "page",
-            kind: PAGE,
-            required: false,
-            positional: true,
-            doc: "the page's name; leave it out for the list of pages",
-        },
-        Field {
-            name: "from",
-            kind: FieldKind::Number { min: 1, max: 1_000_000_000, default: 1 },
-            required: false,
-            positional: false,
-            doc: "the number of the first line, or page of the list, to give",
-        },
-        Field {
-            name: "version",
-            kind: VERSION,
-            required: false,
-            positional: false,
-            doc: "the full hash of a version of the page, as `versions` lists them: the text of then",
-        },
+        PAGE.doc("the page's name; leave it out for the list of pages"),
+        Field::place("from").doc("the number of the first line, or page of the list, to give"),
+        Field::hash("version")
+            .doc("the full hash of a version of the page, as `versions` lists them: the text of then"),
     ],
+    result: schema_of::<WikiReadResult>,
 };
+
+/// The list of pages, or a page.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum WikiReadResult {
+    Pages(WikiPages),
+    Page(WikiLines),
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct WikiPages {
+    shown: usize,
+    of: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_from: Option<usize>,
+    pages: Vec<ListedPage>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ListedPage {
+    page: String,
+    version: Hash,
+    user: String,
+    time: String,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct WikiLines {
+    page: String,
+    version: Hash,
+    user: String,
+    time: String,
+    /// It waits for a moderator's approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending: Option<bool>,
+    mimetype: String,
+    versions: Versions,
+    #[serde(flatten)]
+    lines: ShownPage,
+}
+
+/// The newest versions of a page, and how many it has.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Versions {
+    of: usize,
+    newest: Vec<Hash>,
+}
+
+impl ToolResult for WikiReadResult {}
 
 impl Tool for WikiRead {
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Stop> {
-        let wiki = Wiki::of(call.run().checkout().repository());
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
+        let wiki = Wiki::of(call.repository());
         let from = input.place("from");
         let (op, result) = match (input.text("page"), input.text("version")) {
             (Some(page), version) => ("read_wiki_page", page_of(&wiki, page, version, from)?),
@@ -83,23 +118,24 @@ impl Tool for WikiRead {
     }
 }
 
-fn pages(wiki: &Wiki, from: usize) -> Result<Value> {
+fn pages(wiki: &Wiki, from: usize) -> Result<WikiReadResult> {
     let all = wiki.list()?;
-    let shown: Vec<Value> = all
-        .iter()
-        .skip(from - 1)
-        .take(PAGES_MAX)
-        .map(|page| json!({"page": page.name, "version": page.version.hash, "user": page.version.user, "time": page.version.time}))
-        .collect();
-    let mut result = json!({"shown": shown.len(), "of": all.len()});
-    if from - 1 + shown.len() < all.len() {
-        result["next_from"] = (from + shown.len()).into();
-    }
-    result["pages"] = shown.into();
-    Ok(result)
+    let listed = all.iter().skip(from - 1).take(PAGES_MAX).map(|page| ListedPage {
+        page: page.name.clone(),
+        version: page.version.hash,
+        user: page.version.user.clone(),
+        time: page.version.time.clone(),
+    });
+    let pages: Vec<_> = listed.collect();
+    Ok(WikiReadResult::Pages(WikiPages {
+        shown: pages.len(),
+        of: all.len(),
+        next_from: (from - 1 + pages.len() < all.len()).then_some(from + pages.len()),
+        pages,
+    }))
 }
 
-fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Result<Value, Stop> {
+fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Result<WikiReadResult, Refusal> {
     let name = PageName::parse(page)?;
     let hash = version.map(Hash::parse).transpose()?;
     let found = wiki.read(&name, hash.as_ref()).map_err(|e| not_there(wiki, &name, e))?;
@@ -109,34 +145,25 @@ fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Resul
         if let Some(version) = version {
             last["version"] = version.into();
         }
-        Stop::from(e).next(DECLARATION.name, last)
+        Refusal::from(e).next(DECLARATION.name, last)
     })?;
-    let mut result = Map::new();
-    result.insert("page".into(), name.as_str().into());
-    result.extend(told(&found.version));
-    result.insert("mimetype".into(), found.mimetype.into());
-    result.insert("versions".into(), versions(wiki, &name)?);
-    result.extend(lines.fields());
-    Ok(Value::Object(result))
+    let WikiVersion { hash, user, time, pending, .. } = found.version;
+    Ok(WikiReadResult::Page(WikiLines {
+        versions: versions(wiki, &name)?,
+        page: name.to_string(),
+        version: hash,
+        user,
+        time,
+        pending: pending.then_some(true),
+        mimetype: found.mimetype,
+        lines: lines.shown(),
+    }))
 }
 
-fn told(version: &WikiVersion) -> Map<String, Value> {
-    let mut told = Map::new();
-    told.insert("version".into(), version.hash.as_str().into());
-    told.insert("user".into(), version.user.as_str().into());
-    told.insert("time".into(), version.time.as_str().into());
-    if version.pending {
-        told.insert("pending".into(), true.into());
-    }
-    told
-}
-
-/// The newest versions of a page, and how many it has.
-fn versions(wiki: &Wiki, page: &PageName) -> Result<Value> {
+fn versions(wiki: &Wiki, page: &PageName) -> Result<Versions> {
     const SHOWN: usize = 5;
     let all = wiki.history(page)?;
-    let newest: Vec<&Hash> = all.iter().take(SHOWN).map(|v| &v.hash).collect();
-    Ok(json!({"of": all.len(), "newest": newest}))
+    Ok(Versions { of: all.len(), newest: all.iter().take(SHOWN).map(|v| v.hash).collect() })
 }
 
 /// The text of a page.
@@ -152,13 +179,13 @@ pub(super) fn as_text<'a>(name: &PageName, content: &'a [u8]) -> Result<&'a str>
 }
 
 /// A page that is not there comes with the nearest one that is.
-pub(super) fn not_there(wiki: &Wiki, page: &PageName, error: Error) -> Stop {
+pub(super) fn not_there(wiki: &Wiki, page: &PageName, error: Error) -> Refusal {
     let pages = wiki.list().unwrap_or_default();
     match suggest::nearest(page.as_str(), pages.iter().map(|p| p.name.as_str())) {
         Some(meant) if error.kind() == Kind::NotFound && meant != page.as_str() => {
             let hint = format!("Did you mean `{meant}`? Without `page`, all pages are listed.");
-            Stop::from(error.with_hint(hint)).next(DECLARATION.name, json!({"page": meant}))
+            Refusal::from(error.with_hint(hint)).next(DECLARATION.name, json!({"page": meant}))
         }
-        _ => Stop::from(error).next(DECLARATION.name, json!({})),
+        _ => Refusal::from(error).next(DECLARATION.name, json!({})),
     }
 }

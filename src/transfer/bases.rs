@@ -19,6 +19,8 @@ pub(crate) struct Bases<'a> {
 }
 
 impl<'a> Bases<'a> {
+    /// Finds them in the repository.
+    ///
     /// # Errors
     /// [`Kind::NotFound`] when one is not there with content.
     pub fn of(db: &'a Connection, staged: &Staged) -> Result<Self> {

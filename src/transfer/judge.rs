@@ -38,8 +38,8 @@ impl Likely {
 /// Contents on their way to the threads that verify them.
 pub(super) struct Queue<'a> {
     staged: &'a Staged,
-    /// The findings of an earlier verification: then this one has nothing to do.
-    known: Option<Arc<Findings>>,
+    /// The findings of an earlier verification, if there was one. Then this one has nothing to do.
+    earlier: Option<Arc<Findings>>,
     state: Mutex<State>,
     more: Condvar,
 }
@@ -55,16 +55,17 @@ struct State {
 }
 
 impl Staged {
-    /// Runs `work`, which walks the set, and verifies every artifact meanwhile, some when `work` is already past
-    /// the walk: on an error, the caller undoes what `work` did. A set that was verified before is not verified again.
+    /// Runs `work`, which walks the set, and verifies every artifact meanwhile. Some are verified when `work` is
+    /// already past the walk, so the caller must undo what `work` did after an error. A set that was verified before
+    /// is not verified again.
     pub(super) fn judge<T>(&self, work: impl FnOnce(&Queue<'_>) -> Result<T>) -> Result<(Arc<Findings>, T)> {
         let queue =
-            Queue { staged: self, known: self.findings(), state: Mutex::default(), more: Condvar::new() };
+            Queue { staged: self, earlier: self.findings(), state: Mutex::default(), more: Condvar::new() };
         // The caller's thread works too.
         let threads = thread::available_parallelism().map_or(1, |n| n.get() - 1).clamp(1, THREADS_MAX);
-        let threads = if queue.known.is_some() { 0 } else { threads };
+        let threads = if queue.earlier.is_some() { 0 } else { threads };
         let worked = thread::scope(|scope| {
-            // Also when `work` panics: the threads must end.
+            // The threads must end even if `work` panics.
             let closing = Closing(&queue);
             for _ in 0..threads {
                 // If a thread cannot be had, the walk does its work.
@@ -78,8 +79,8 @@ impl Staged {
         let state = queue.state.into_inner();
         let findings = state.failure.map_or(Ok(state.findings), Err)?;
         let worked = worked?;
-        if let Some(known) = queue.known {
-            return Ok((known, worked));
+        if let Some(earlier) = queue.earlier {
+            return Ok((earlier, worked));
         }
         findings.refuse_control_as_content()?;
         let findings = match state.seals {
@@ -128,7 +129,7 @@ impl Queue<'_> {
                 let content = (kept <= KEPT_MAX).then(|| Arc::clone(&content));
                 likely.push(Likely { row, sniffed, content });
             }
-            if self.known.is_some() {
+            if self.earlier.is_some() {
                 return Ok(());
             }
             seals.add(row, packed);
@@ -192,5 +193,74 @@ impl Queue<'_> {
         let mut state = self.state.lock();
         state.findings.files.extend(files.unwrap_or_default());
         state.findings.structural.push(Structural { row, hash, check_in });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::{Basis, Row};
+    use super::super::staged::{Reader, Source};
+    use super::*;
+    use crate::format::packed::pack;
+
+    /// A set whose data a test can change.
+    struct Memory(Mutex<Vec<Vec<u8>>>);
+
+    impl Source for Memory {
+        fn noun(&self) -> &'static str {
+            "set"
+        }
+
+        fn reader(&self) -> Result<Box<dyn Reader + '_>> {
+            Ok(Box::new(MemoryReader(self)))
+        }
+
+        fn blame(&self, e: Error) -> Error {
+            e
+        }
+    }
+
+    struct MemoryReader<'a>(&'a Memory);
+
+    impl Reader for MemoryReader<'_> {
+        fn read(&mut self, id: i64, data: &mut Vec<u8>) -> Result<()> {
+            data.clone_from(&self.0.0.lock()[usize::try_from(id).unwrap()]);
+            Ok(())
+        }
+    }
+
+    fn staged(contents: &[(&[u8], Hash)]) -> (Arc<Memory>, Staged) {
+        let data = contents.iter().map(|(content, _)| pack(content).unwrap()).collect();
+        let row = |(id, (content, hash)): (usize, &(&[u8], Hash))| Row {
+            id: i64::try_from(id).unwrap(),
+            hash: *hash,
+            size: content.len(),
+            basis: Basis::None,
+        };
+        let rows = contents.iter().enumerate().map(row).collect();
+        let memory = Arc::new(Memory(Mutex::new(data)));
+        (Arc::clone(&memory), Staged::new(rows, memory).unwrap())
+    }
+
+    fn nothing_external(hash: &Hash) -> Result<Arc<Vec<u8>>> {
+        panic!("{hash} is asked for")
+    }
+
+    #[test]
+    fn a_content_with_another_hash_is_refused() {
+        let (_, staged) = staged(&[(b"one", Hash::of(b"one")), (b"two", Hash::of(b"2"))]);
+        assert_eq!(staged.verify(nothing_external).unwrap_err().kind(), Kind::Corrupt);
+        assert!(staged.findings().is_none());
+    }
+
+    #[test]
+    fn a_set_is_verified_once_and_other_data_are_refused_then() {
+        let (memory, staged) = staged(&[(b"one", Hash::of(b"one")), (b"two", Hash::of(b"two"))]);
+        let found = staged.verify(nothing_external).unwrap();
+        assert!(Arc::ptr_eq(&found, &staged.verify(nothing_external).unwrap()));
+        let walk = |staged: &Staged| staged.judge(|queue| queue.walk(nothing_external, |_| Ok(())));
+        assert!(Arc::ptr_eq(&found, &walk(&staged).unwrap().0));
+        memory.0.lock()[1] = pack(b"TWO").unwrap();
+        assert_eq!(walk(&staged).err().map(|e| e.kind()), Some(Kind::Changed));
     }
 }

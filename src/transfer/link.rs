@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::judge::Likely;
 use super::staged::Staged;
 use super::store::Stored;
-use crate::engine::Change;
+use crate::engine::Transaction;
 use crate::error::Result;
 
 /// New artifacts from which on the planner's statistics are made anew at once.
@@ -17,7 +17,7 @@ const LINKED: [&str; 7] = ["blob", "delta", "event", "leaf", "mlink", "plink", "
 /// Has Fossil's code link in what is new. Check-ins come first, by their time, so that Fossil finds most parents
 /// linked in and at hand.
 pub(super) fn link(
-    change: &mut Change<'_>,
+    transaction: &mut Transaction<'_>,
     staged: &Staged,
     stored: &Stored,
     likely: &[Likely],
@@ -25,11 +25,11 @@ pub(super) fn link(
     let mut new: Vec<_> = likely.iter().filter(|likely| stored.is_new(likely.row)).collect();
     new.sort_unstable_by_key(|likely| (&likely.sniffed, staged.rows()[likely.row].id));
     let linked: Vec<_> = new.iter().map(|likely| (stored.rids[likely.row], likely.text())).collect();
-    forget_statistics(change.connection())?;
-    change.crosslink(&linked)?;
-    renew_statistics(change.connection(), stored.new)?;
+    forget_statistics(transaction.connection())?;
+    transaction.crosslink(&linked)?;
+    renew_statistics(transaction.connection(), stored.new)?;
     if !stored.filled.is_empty() {
-        change.filled(&stored.filled)?;
+        transaction.filled(&stored.filled)?;
     }
     Ok(())
 }

@@ -46,13 +46,13 @@ impl Order {
         Ok(order)
     }
 
-    /// Where no expansion of another row is needed.
+    /// The rows that need no other row to be expanded.
     pub fn roots(&self) -> &[u32] {
         &self.roots
     }
 
-    /// The deltas from a row. Whoever takes them from the last to the first, and all below one before the
-    /// next, keeps at most as many contents as the number of rows has binary digits.
+    /// The deltas from a row. Take them from the last to the first, and all below one before the next. Then the
+    /// contents to keep at a time are at most as many as the number of rows has binary digits.
     pub fn children(&self, row: u32) -> &[u32] {
         &self.children[self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize]
     }

@@ -15,7 +15,7 @@ use super::row::Progress;
 use super::rules;
 use super::staged::Staged;
 use super::store::{Stored, Storing};
-use crate::engine::Change;
+use crate::engine::Transaction;
 use crate::error::Result;
 use crate::name::{Branch, Hash, User};
 
@@ -25,7 +25,7 @@ pub struct Import {
     /// The login of this repository that the artifacts are received from.
     pub user: User,
     /// Accept nothing new but check-ins by this user on this branch, their files, and the tags that they set on
-    /// themselves: for what comes from others. What is here and public already brings nothing, and may be of anyone.
+    /// themselves. For artifacts that come from others. What is here already and public may be of anyone.
     pub only: Option<(User, Branch)>,
     /// Called for every artifact.
     pub progress: Option<Progress>,
@@ -56,8 +56,8 @@ pub struct Imported {
     pub present: usize,
 }
 
-/// Verifies a set and applies the rules of an import, but for those that need Fossil's linking: on which branch its
-/// check-ins come to be. Nothing is written.
+/// Verifies a set and applies the rules of an import, except for the branch of the check-ins, which only Fossil's
+/// linking tells. Writes nothing.
 ///
 /// # Errors
 /// As for [`receive`].
@@ -87,27 +87,31 @@ pub(crate) fn check(db: &Connection, staged: &Staged, import: &Import) -> Result
 /// [`Kind::Invalid`]: crate::error::Kind::Invalid
 /// [`Kind::TooLarge`]: crate::error::Kind::TooLarge
 /// [`Kind::DiskFull`]: crate::error::Kind::DiskFull
-pub(crate) fn receive(change: &mut Change<'_>, staged: &Staged, import: &Import) -> Result<Imported> {
-    rules::nothing_shunned(change.connection(), staged)?;
-    let held = rules::held(change.connection(), staged)?;
+pub(crate) fn receive(
+    transaction: &mut Transaction<'_>,
+    staged: &Staged,
+    import: &Import,
+) -> Result<Imported> {
+    rules::nothing_shunned(transaction.connection(), staged)?;
+    let held = rules::held(transaction.connection(), staged)?;
     let (findings, (stored, likely)) = staged.judge(|queue| {
-        let (stored, likely) = store(change, staged, import, queue)?;
-        // What is not from others is linked in while it is verified: if that fails, all is undone.
+        let (stored, likely) = store(transaction, staged, import, queue)?;
+        // The caller's own artifacts are linked in while they are verified. If that fails, all is undone.
         if import.only.is_none() {
-            link(change, staged, &stored, &likely)?;
+            link(transaction, staged, &stored, &likely)?;
         }
         Ok((stored, likely))
     })?;
-    rules::no_content_is_control(change.connection(), &findings, &stored)?;
-    rules::no_private_parent(change.connection(), staged, &findings)?;
+    rules::no_content_is_control(transaction.connection(), &findings, &stored)?;
+    rules::no_private_parent(transaction.connection(), staged, &findings)?;
     if let Some((user, _)) = &import.only {
         rules::only_check_ins(staged, &findings, user, |row| held[row] && !stored.is_new(row))?;
-        link(change, staged, &stored, &likely)?;
+        link(transaction, staged, &stored, &likely)?;
     }
     let check_ins = in_order(staged, &findings, &stored);
-    rules::all_linked(change.connection(), staged, &check_ins, &stored)?;
+    rules::all_linked(transaction.connection(), staged, &check_ins, &stored)?;
     if let Some((_, branch)) = &import.only {
-        rules::only_branch(change.connection(), staged, &check_ins, &stored, branch)?;
+        rules::only_branch(transaction.connection(), staged, &check_ins, &stored, branch)?;
     }
     Ok(Imported {
         check_ins: check_ins.iter().map(|&row| staged.rows()[row].hash).collect(),
@@ -118,15 +122,15 @@ pub(crate) fn receive(change: &mut Change<'_>, staged: &Staged, import: &Import)
 
 /// Expands and stores every row. Returns what may be structural artifacts, too.
 fn store(
-    change: &mut Change<'_>,
+    transaction: &mut Transaction<'_>,
     staged: &Staged,
     import: &Import,
     queue: &Queue<'_>,
 ) -> Result<(Stored, Vec<Likely>)> {
-    let receipt = change.receipt()?;
-    let mut storing = Storing::new(change.connection(), staged, receipt)?;
+    let receipt = transaction.receipt()?;
+    let mut storing = Storing::new(transaction.connection(), staged, receipt)?;
     let (mut done, all) = (0, staged.rows().len() as u64);
-    let mut bases = Bases::of(change.connection(), staged)?;
+    let mut bases = Bases::of(transaction.connection(), staged)?;
     let likely = queue.walk(
         |hash| bases.content(hash),
         |expanded| {

@@ -28,7 +28,7 @@ pub(super) fn nothing_shunned(db: &Connection, staged: &Staged) -> Result<()> {
     Ok(())
 }
 
-/// What the repository knows as a file's content must not come as a control artifact, nor the reverse.
+/// Refuses a structural artifact that the repository knows as a file's content, and the reverse.
 pub(super) fn no_content_is_control(db: &Connection, findings: &Findings, stored: &Stored) -> Result<()> {
     let mut is_file = db.prepare("SELECT 1 FROM mlink WHERE fid=?1")?;
     for artifact in &findings.structural {
@@ -45,7 +45,7 @@ pub(super) fn no_content_is_control(db: &Connection, findings: &Findings, stored
     Ok(())
 }
 
-/// A public check-in that names a private one as parent would show that there is one.
+/// Refuses a check-in whose parent is private here: as a public one it would show that there is a private one.
 pub(super) fn no_private_parent(db: &Connection, staged: &Staged, findings: &Findings) -> Result<()> {
     let mut query = db.prepare("SELECT 1 FROM private JOIN blob USING(rid) WHERE uuid=?1")?;
     for (artifact, manifest) in findings.check_ins() {
@@ -61,7 +61,7 @@ pub(super) fn no_private_parent(db: &Connection, staged: &Staged, findings: &Fin
     Ok(())
 }
 
-/// Of each row whether the repository has it already, for everyone.
+/// Whether the repository has each row already, and not as private.
 pub(super) fn held(db: &Connection, staged: &Staged) -> Result<Vec<bool>> {
     let sql = "SELECT 1 FROM blob WHERE uuid=?1 AND size>=0
                AND NOT EXISTS(SELECT 1 FROM private WHERE private.rid=blob.rid)";
@@ -69,7 +69,7 @@ pub(super) fn held(db: &Connection, staged: &Staged) -> Result<Vec<bool>> {
     staged.rows().iter().map(|row| Ok(query.exists([row.hash.as_str()])?)).collect()
 }
 
-/// Besides what is held, only check-ins by `user` that tag nothing but themselves, and their files.
+/// Refuses all but what is held, check-ins by `user` that tag nothing but themselves, and their files.
 pub(super) fn only_check_ins(
     staged: &Staged,
     findings: &Findings,
@@ -102,7 +102,7 @@ pub(super) fn only_check_ins(
     }
 }
 
-/// Every check-in of the set must be one for Fossil too.
+/// Refuses a check-in that Fossil did not link in as one.
 pub(super) fn all_linked(
     db: &Connection,
     staged: &Staged,
@@ -123,7 +123,7 @@ pub(super) fn all_linked(
     Ok(())
 }
 
-/// Every new check-in must be on `branch`, as Fossil sees it, and move no other check-in.
+/// Refuses a new check-in that is not on `branch` for Fossil.
 pub(super) fn only_branch(
     db: &Connection,
     staged: &Staged,

@@ -103,8 +103,11 @@ const ANCESTORS: &str = "WITH RECURSIVE earlier(rid) AS (
     VALUES(?1) UNION SELECT pid FROM earlier CROSS JOIN plink ON cid=earlier.rid)
     SELECT rid FROM earlier CROSS JOIN event ON objid=rid";
 
+/// Finds all that a selection stands for.
+///
 /// # Errors
-/// [`Kind::NotFound`], [`Kind::Denied`], [`Kind::Invalid`] with a hint for whoever selected.
+/// [`Kind::NotFound`] for an unknown check-in or branch, [`Kind::Denied`] if all of it is private, [`Kind::Invalid`] for
+/// a range that leads nowhere, [`Kind::Unchanged`] if the receiver has all of it.
 pub(crate) fn select(db: &Connection, selection: &Selection) -> Result<Selected> {
     let rids = |sql: &str, params: &dyn rusqlite::ToSql| -> Result<Vec<i64>> {
         Ok(db.prepare(sql)?.query_map([params], |row| row.get(0))?.collect::<Result<_, _>>()?)
@@ -192,7 +195,7 @@ fn gather(
     Ok(Selected { check_ins, rids: rids.into_iter().collect(), notes, held })
 }
 
-/// Nothing private goes out, and nothing shunned.
+/// Leaves out what is private or shunned.
 fn leave_out(db: &Connection, rids: &mut BTreeSet<i64>, private: &HashSet<i64>) -> Result<()> {
     rids.retain(|rid| !private.contains(rid));
     let mut query = db.prepare("SELECT rid FROM shun CROSS JOIN blob USING(uuid)")?;
@@ -203,7 +206,7 @@ fn leave_out(db: &Connection, rids: &mut BTreeSet<i64>, private: &HashSet<i64>) 
     Ok(())
 }
 
-/// What one who has these check-ins holds: manifests and files.
+/// The manifests and files that a receiver with these check-ins holds.
 fn held(db: &Connection, ancestors: &[i64]) -> Result<HashSet<i64>> {
     let mut held: HashSet<i64> = ancestors.iter().copied().collect();
     let mut files = db.prepare("SELECT fid FROM mlink WHERE mid=?1 AND fid>0")?;

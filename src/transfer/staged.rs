@@ -11,7 +11,7 @@ use crate::name::Hash;
 
 /// Where the data of staged rows lie.
 pub(crate) trait Source: Send + Sync {
-    /// Begins to read. The data do not change while the reader is there.
+    /// Begins to read. The data do not change as long as the reader lives.
     fn reader(&self) -> Result<Box<dyn Reader + '_>>;
 
     /// What messages call the set, as `bundle`.
@@ -49,6 +49,8 @@ pub(super) struct Seals {
 }
 
 impl Staged {
+    /// Takes rows whose data lie in `source`.
+    ///
     /// # Errors
     /// [`Kind::Invalid`](crate::error::Kind::Invalid) when deltas run in a circle.
     pub fn new(rows: Vec<Row>, source: Arc<dyn Source>) -> Result<Self> {

@@ -124,14 +124,14 @@ impl<'a> Storing<'a> {
         Ok(self.db.prepare_cached(sql)?.query_row([hash.as_str()], |row| row.get(0)).optional()?)
     }
 
-    /// The row number of the basis that the artifact stays a delta from; nothing where it must be stored whole.
+    /// The row number of the basis of which the artifact stays a delta. Returns nothing if it must be stored whole.
     fn source(&self, row: usize) -> Result<Option<i64>> {
         let source = match self.staged.rows()[row].basis {
             Basis::None => return Ok(None),
             Basis::Row(basis) => self.stored.rids[basis],
             Basis::External(hash) => self.twin(&hash)?.unwrap_or(0),
         };
-        // A delta here may already build on the phantom, and the basis on that delta: whole, it closes no circle.
+        // A delta here may already build on the phantom, and the basis on that delta. Stored whole, it closes no circle.
         if source == 0 || self.before[row] == Before::Phantom {
             return Ok(None);
         }
@@ -140,7 +140,7 @@ impl<'a> Storing<'a> {
         Ok((!self.db.prepare_cached(sql)?.exists([source])?).then_some(source))
     }
 
-    /// Makes public what comes and what the repository held as private.
+    /// Makes public what came, if the repository held it as private.
     pub fn finish(mut self) -> Result<Stored> {
         let mut private = self.db.prepare("DELETE FROM private WHERE rid=?1")?;
         for (row, before) in self.before.iter().enumerate() {

@@ -10,18 +10,31 @@ use std::path::Path;
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 use rustix::path::Arg;
+use tempfile::NamedTempFile;
 
 use crate::name::TEMP_PREFIX;
 
 /// Writes a file with this content and these permission bits. It replaces any file that has the name.
 pub(crate) fn replace_file(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = tempfile::Builder::new()
-        .prefix(TEMP_PREFIX)
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder_of(path))?;
+    let mut file = new_beside(path, mode)?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
+    Ok(sync_folder(File::open(folder_of(path))?.as_fd())?)
+}
+
+/// Makes an empty file beside `path` that shall get that name later. Dropping it removes it.
+pub(crate) fn new_beside(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(TEMP_PREFIX)
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder_of(path))
+}
+
+/// Puts a file on the disk and gives it the name `path`, unless something has that name.
+pub(crate) fn persist_new(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path)?;
     Ok(sync_folder(File::open(folder_of(path))?.as_fd())?)
 }
 

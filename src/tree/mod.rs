@@ -13,7 +13,7 @@ mod root;
 mod walk;
 mod write;
 
-pub(crate) use aside::{name_new, replace_file};
+pub(crate) use aside::{name_new, new_beside, persist_new, replace_file};
 pub use entry::{Entry, FileKind, Stamp};
 pub use find::{Found, Hit, LINE_MAX, SEARCHED_MAX, Search, Skipped};
 pub use root::Tree;

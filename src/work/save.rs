@@ -14,7 +14,7 @@ use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, TreePath, User, time::julian_now};
 use crate::repo::store::CheckInInfo;
-use crate::sync::{SyncOptions, Synced};
+use crate::sync::{Remote, SyncOptions, Synced};
 use crate::testing::{DECLARED_FILE, Declared, Test, evidence};
 
 /// How many names one refusal lists.
@@ -170,18 +170,17 @@ impl Workspace {
         made.map(|m| m.hash)
     }
 
-    /// Sends what is unsent to the remote, with options that push. Returns nothing if there is no remote.
+    /// Sends what is unsent to the remote, with options that push.
     ///
     /// # Errors
     /// As [`sync`](crate::repo::Repository::sync): what is saved stays saved.
-    pub fn send(&self, options: &SyncOptions) -> Result<Option<Synced>> {
+    pub fn send(&self, remote: &Remote, options: &SyncOptions) -> Result<Synced> {
         let repository = self.checkout().repository();
-        let Some(remote) = self.remote()? else { return Ok(None) };
         self.settle()?;
         let unsent = self.unsent()?;
-        let synced = repository.sync(&remote, options)?;
+        let synced = repository.sync(remote, options)?;
         self.state(|db| Journal::new(db).sent(&unsent))?;
-        Ok(Some(synced))
+        Ok(synced)
     }
 
     /// The check-ins saved here that the server was not seen to take, the oldest first.

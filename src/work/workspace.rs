@@ -70,13 +70,8 @@ impl Workspace {
     /// # Errors
     /// As [`remote`](crate::repo::Repository::remote).
     pub fn remote(&self) -> Result<Option<Remote>> {
-        let Some(remote) = self.checkout.repository().remote()? else { return Ok(None) };
-        Ok(Some(match (remote.user().cloned(), &self.password) {
-            (Some(user), Some(password)) if remote.password().is_none() => {
-                remote.with_login(user, password.clone())
-            }
-            _ => remote,
-        }))
+        let remote = self.checkout.repository().remote()?;
+        Ok(remote.map(|remote| remote.with_password(self.password.as_ref())))
     }
 
     /// The checkout.

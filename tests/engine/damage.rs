@@ -11,8 +11,9 @@ use ocx::error::{Kind, Result};
 use ocx::repo::{NewRepository, Repository};
 use rusqlite::Connection;
 
-use super::alone;
-use super::place::{Place, ann, expect, fossil, integrity};
+use super::place::{Place, expect, fossil, integrity};
+use crate::support::alone;
+use crate::support::ann;
 
 fn timeline(path: &Path) -> Result<engine::Output> {
     fossil(Path::new("/"), &["timeline", "-R", path.to_str().unwrap()])

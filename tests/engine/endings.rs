@@ -8,7 +8,8 @@ use ocx::engine::{self, Artifacts, SyncRequest, Transport};
 use ocx::error::Kind;
 use ocx::name::User;
 
-use super::place::{Place, ann, expect, fossil, save};
+use super::place::{Place, expect, fossil, save};
+use crate::support::ann;
 
 #[test]
 fn a_command_gives_its_output() {

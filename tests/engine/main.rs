@@ -1,9 +1,12 @@
 //! The engine alone: every way that Fossil's code can end gives an error, and the next call works.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
-mod alone;
+#[path = "../support/mod.rs"]
+mod support;
+
 mod damage;
 mod endings;
+mod fuzz;
 mod hostile;
 mod neighbours;
 mod place;

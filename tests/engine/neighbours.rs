@@ -6,7 +6,9 @@ use ocx::engine;
 use ocx::error::Kind;
 use ocx::repo::{NewRepository, Repository};
 
-use super::place::{Place, ann, expect, integrity, plain_fossil, save};
+use super::place::{Place, expect, integrity, save};
+use crate::support::Fossil;
+use crate::support::ann;
 
 #[test]
 fn a_check_in_by_plain_fossil_between_two_calls_is_seen() {
@@ -14,7 +16,7 @@ fn a_check_in_by_plain_fossil_between_two_calls_is_seen() {
     for n in 0..3 {
         place.save(&format!("ours {n}")).unwrap();
         fs::write(place.checkout.root().join("b.txt"), format!("theirs {n}")).unwrap();
-        let run = |args: &[&str]| plain_fossil(place.dir.path(), place.checkout.root(), args);
+        let run = |args: &[&str]| Fossil::Reference.run(place.dir.path(), place.checkout.root(), args);
         run(&["addremove"]);
         run(&["commit", "-m", "theirs", "--no-warnings", "--hash"]);
         assert!(place.fossil(&["timeline", "-n", "1"]).unwrap().out.contains("theirs"));
@@ -32,7 +34,7 @@ fn a_rebuild_by_plain_fossil_between_two_calls_is_seen() {
         if n % 5 == 0 {
             let path = place.path();
             let path = path.to_str().unwrap();
-            plain_fossil(place.dir.path(), place.dir.path(), &["rebuild", path]);
+            Fossil::Reference.run(place.dir.path(), place.dir.path(), &["rebuild", path]);
         }
     }
     assert_eq!(integrity(&place.path()), "ok");

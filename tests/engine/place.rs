@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ocx::checkout::{CheckIn, CheckedIn, Checkout};
+use ocx::checkout::{CheckedIn, Checkout};
 use ocx::engine;
 use ocx::error::{Error, Kind, Result};
-use ocx::name::{Branch, User};
-use ocx::repo::{NewRepository, Repository};
+use ocx::repo::Repository;
 use rusqlite::Connection;
+
+use crate::support::{self, ann, check_in};
 
 /// Makes each content new.
 static SAVES: AtomicU32 = AtomicU32::new(0);
@@ -20,31 +21,14 @@ pub struct Place {
     pub checkout: Checkout,
 }
 
-pub fn ann() -> User {
-    User::parse("ann").unwrap()
-}
-
 /// Runs a Fossil command in `dir` as ann.
 pub fn fossil(dir: &Path, args: &[&str]) -> Result<engine::Output> {
     engine::command(dir, args, Some("ann"))
 }
 
-/// Runs the installed Fossil, another version in another process.
-pub fn plain_fossil(home: &Path, dir: &Path, args: &[&str]) -> String {
-    let mut command = std::process::Command::new("fossil");
-    command.args(args).current_dir(dir).env("FOSSIL_HOME", home).env("USER", "ann");
-    let out = command.output().expect("fossil is installed");
-    let said = String::from_utf8_lossy(&out.stdout) + String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success(), "fossil {args:?}: {said}");
-    said.into_owned()
-}
-
 impl Place {
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let repository =
-            Repository::create(&dir.path().join("r.fossil"), &NewRepository { user: ann() }).unwrap();
-        let checkout = Checkout::open(&repository, &dir.path().join("work"), None, Some(&ann())).unwrap();
+        let support::Place { dir, repository, checkout, .. } = support::Place::new();
         let place = Self { dir, repository, checkout };
         place.save("first").unwrap();
         place
@@ -81,9 +65,7 @@ impl Place {
 /// Checks in a new content of `a.txt`.
 pub fn save(checkout: &Checkout, text: &str, branch: Option<&str>) -> Result<CheckedIn> {
     fs::write(checkout.root().join("a.txt"), text).unwrap();
-    let branch = branch.map(|b| Branch::parse(b).unwrap());
-    let check_in = CheckIn { comment: format!("save {text}"), branch, user: ann(), time: None };
-    checkout.check_in(&check_in, &checkout.status()?)
+    check_in(checkout, &format!("save {text}"), branch)
 }
 
 pub fn integrity(path: &Path) -> String {

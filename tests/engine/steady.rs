@@ -10,10 +10,11 @@ use ocx::error::Kind;
 use ocx::repo::Repository;
 use ocx::sync::Remote;
 
-use super::alone;
 use super::endings::request;
 use super::hostile::Replies;
-use super::place::{Place, ann, expect, fossil};
+use super::place::{Place, expect, fossil};
+use crate::support::alone;
+use crate::support::ann;
 
 /// Under a sanitizer, freed memory is kept back and everything is slow.
 const SANITIZED: bool = option_env!("OCX_SANITIZE").is_some();

@@ -17,7 +17,7 @@ use ocx::record::{Unversioned, Wiki, WikiText};
 use ocx::repo::Repository;
 
 use crate::disk::Loss;
-use crate::plain::{Place, ann, check_in};
+use crate::support::{Place, ann, check_in};
 use crate::vfs::{Fault, Op, Watch};
 use crate::{Journal, STEPS_MAX, assert_intact, place};
 

@@ -4,8 +4,8 @@
 
 mod changes;
 mod disk;
-#[path = "../plain/mod.rs"]
-mod plain;
+#[path = "../support/mod.rs"]
+mod support;
 mod vfs;
 
 use std::fs;
@@ -13,13 +13,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use crate::support::{Fossil, Place, ann, changes, check_in};
 use disk::{Image, Loss};
 use libsqlite3_sys as sqlite;
 use ocx::checkout::{Checkout, How};
 use ocx::error::{Kind, Result};
 use ocx::name::Hash;
 use ocx::repo::{NewRepository, Repository};
-use plain::{Fossil, Place, ann, changes, check_in};
 use vfs::{Fault, Op, Watch};
 
 /// More than any operation of these tests has steps of one kind.
@@ -46,7 +46,7 @@ fn place(journal: Journal) -> (Watch, Place) {
     let repository = match journal {
         Journal::WriteAhead => Repository::create(&path, &NewRepository { user: ann() }).unwrap(),
         Journal::Rollback => {
-            Fossil::V221.run(dir.path(), dir.path(), &["init", "-A", "ann", "r.fossil"]);
+            Fossil::Reference.run(dir.path(), dir.path(), &["init", "-A", "ann", "r.fossil"]);
             Repository::open(&path).unwrap()
         }
     };
@@ -170,7 +170,7 @@ fn each_fails(journal: Journal, op: Op, code: i32) {
         }
     }
     place.assert_whole();
-    assert_eq!(place.by(Fossil::V221, &["changes", "--hash"]), "");
+    assert_eq!(place.by(Fossil::Reference, &["changes", "--hash"]), "");
 }
 
 /// What the call said is so, and the same work can be done now.

@@ -140,6 +140,11 @@ int ocx_raise(int sig){
   if( ocx_plain ) return raise(sig);
   ocx_leave(128+sig, 1);
 }
+char *ocx_getpass(const char *prompt){
+  if( ocx_plain ) return getpass(prompt);
+  fprintf(ocx_stderr, "a password is needed and none was given (%s)\n", prompt);
+  ocx_leave(1, 0);
+}
 void ocx_perror(const char *what){ fprintf(ocx_stderr, "%s: %s\n", what, strerror(errno)); }
 
 /* ---- The wait for a server: the round trip belongs to Rust ---- */

@@ -25,6 +25,7 @@ void ocx_assert_fail(const char*, const char*, unsigned, const char*) __attribut
 int ocx_atexit(void (*)(void));
 int ocx_raise(int);
 void ocx_perror(const char*);
+char *ocx_getpass(const char*);
 
 /* memory.c */
 void *ocx_malloc(size_t);
@@ -57,7 +58,6 @@ int ocx_chroot(const char*);
 char *ocx_getenv(const char*);
 int ocx_setenv(const char*, const char*, int);
 int ocx_putenv(char*);
-char *ocx_getpass(const char*);
 int ocx_isatty(int);
 struct tm *ocx_localtime(const time_t*);
 struct tm *ocx_gmtime(const time_t*);

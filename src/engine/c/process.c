@@ -116,11 +116,6 @@ int ocx_chroot(const char *z){ return ocx_plain ? chroot(z) : ocx_refused(); }
 char *ocx_getenv(const char *z){ return ocx_plain ? getenv(z) : 0; }
 int ocx_setenv(const char *k, const char *v, int over){ return ocx_plain ? setenv(k, v, over) : 0; }
 int ocx_putenv(char *z){ return ocx_plain ? putenv(z) : 0; }
-char *ocx_getpass(const char *prompt){
-  if( ocx_plain ) return getpass(prompt);
-  fprintf(ocx_stderr, "a password is needed and none was given (%s)\n", prompt);
-  ocx_leave(1, 0);
-}
 int ocx_isatty(int fd){ return ocx_plain ? isatty(fd) : 0; }
 struct tm *ocx_gmtime(const time_t *t){
   static struct tm tm;

@@ -45,8 +45,10 @@ size_t ocx_image_size(void);
 void ocx_image_save(char *to);
 void ocx_image_load(const char *from);
 
-/* session.c */
-extern char *ocx_pristine;      /* the image before any call */
+/* session.c: the image before any call. */
+extern char *ocx_pristine;
+
+/* list.c */
 extern OcxSession *ocx_current; /* the session whose call is running, or NULL */
 void ocx_handle_add(Handles*, void *item);
 int ocx_handle_drop(Handles*, void *item);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::tool::Answer;
+use crate::tool::{Answer, Readable};
 
 /// What to print where.
 pub struct Shown {
@@ -16,18 +16,15 @@ pub struct Shown {
 
 /// The answer in words. On a terminal, control characters in file text are escaped.
 pub fn readable(answer: &Answer, terminal: bool) -> Shown {
-    let json = answer.json();
-    let (mut out, mut err) = match json["tool"].as_str() {
-        Some("ocx_read") if answer.ok() => read(&json["result"]),
-        Some("ocx_find") if answer.ok() => found(&json["result"]),
-        _ => (outline(&json["result"]), String::new()),
+    let (mut out, mut err) = match answer.readable() {
+        Some(readable) => (readable.text.clone(), remarks(&readable)),
+        None => (outline(&answer.result()), String::new()),
     };
-    if json["dry_run"] == true {
+    if answer.dry_run() {
         err.push_str("Dry run: nothing was changed.\n");
     }
-    if let Some(stopped) = json["stopped"].as_str() {
-        let _ = writeln!(err, "ocx: {stopped}");
-        let _ = writeln!(err, "{}", json["next_step"].as_str().unwrap_or_default());
+    if let Some((stopped, next_step)) = answer.refusal() {
+        let _ = writeln!(err, "ocx: {stopped}\n{next_step}");
     }
     if terminal {
         out = harmless(&out);
@@ -36,41 +33,22 @@ pub fn readable(answer: &Answer, terminal: bool) -> Shown {
     Shown { out, err }
 }
 
-fn read(result: &Value) -> (String, String) {
-    let Some(text) = result["text"].as_str() else { return (outline(result), String::new()) };
-    let out = if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
+/// What is to be said of a text beside it.
+fn remarks(readable: &Readable) -> String {
     let mut err = String::new();
-    if result["last_line"].as_u64() < result["lines"].as_u64() {
-        let _ = writeln!(
-            err,
-            "Lines {} to {} of {}; --from {} goes on.",
-            result["first_line"],
-            result["last_line"],
-            result["lines"],
-            result["last_line"].as_u64().unwrap_or(0) + 1
-        );
+    match (&readable.part, readable.next_from) {
+        (Some(part), Some(from)) => {
+            let _ = writeln!(err, "{part}; --from {from} goes on.");
+        }
+        (Some(part), None) => {
+            let _ = writeln!(err, "{part}.");
+        }
+        (None, _) => {}
     }
-    note(result, &mut err);
-    (out, err)
-}
-
-fn found(result: &Value) -> (String, String) {
-    let (mut out, mut err) = (String::new(), String::new());
-    for m in result["matches"].as_array().into_iter().flatten() {
-        let (path, text) = (m["path"].as_str().unwrap_or_default(), m["text"].as_str().unwrap_or_default());
-        let _ = writeln!(out, "{path}:{}:{}", m["line"], text.trim_end_matches(['\r', '\n']));
-    }
-    if result["shown"] != result["of"] {
-        let _ = writeln!(err, "{} of {} lines shown.", result["shown"], result["of"]);
-    }
-    note(result, &mut err);
-    (out, err)
-}
-
-fn note(result: &Value, err: &mut String) {
-    if let Some(note) = result["note"].as_str() {
+    if let Some(note) = &readable.note {
         let _ = writeln!(err, "{note}");
     }
+    err
 }
 
 /// Any value as indented lines of `name: value`.
@@ -154,21 +132,34 @@ fn harmless(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use schemars::JsonSchema;
+    use serde::Serialize;
 
     use super::*;
+    use crate::tool::ToolResult;
+
+    #[derive(Debug, Serialize, JsonSchema)]
+    struct Text(String);
+
+    impl ToolResult for Text {
+        fn readable(&self) -> Option<Readable> {
+            Some(Readable { text: self.0.clone(), ..Readable::default() })
+        }
+    }
 
     #[test]
-    fn found_lines_are_shown_as_path_line_and_text() {
-        let result = json!({"matches": [{"path": "a.c", "line": 3, "text": "int x;"}], "shown": 1, "of": 4});
-        let shown = readable(&Answer::done("ocx_find", false, Vec::new(), result), false);
-        assert_eq!((shown.out.as_str(), shown.err.as_str()), ("a.c:3:int x;\n", "1 of 4 lines shown.\n"));
+    fn what_is_cut_and_where_it_goes_on_is_said_beside_the_text() {
+        let mut readable = Readable { part: Some("Lines 1 to 2 of 9".into()), ..Readable::default() };
+        assert_eq!(remarks(&readable), "Lines 1 to 2 of 9.\n");
+        readable.next_from = Some(3);
+        readable.note = Some("A note.".into());
+        assert_eq!(remarks(&readable), "Lines 1 to 2 of 9; --from 3 goes on.\nA note.\n");
     }
 
     #[test]
     fn a_terminal_gets_no_control_characters() {
-        let result = json!({"text": "\u{1b}[31mred\n", "first_line": 1, "last_line": 1, "lines": 1});
-        let answer = Answer::done("ocx_read", false, Vec::new(), result);
+        let text = Box::new(Text("\u{1b}[31mred\n".into()));
+        let answer = Answer::done("ocx_read", false, Vec::new(), text);
         assert_eq!(readable(&answer, true).out, "\\u{1b}[31mred\n");
         assert_eq!(readable(&answer, false).out, "\u{1b}[31mred\n");
     }

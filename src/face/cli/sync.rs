@@ -6,11 +6,10 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 
-use super::Terminal;
-use crate::checkout::Checkout;
+use super::target;
+use super::terminal::Terminal;
 use crate::error::{Error, Kind, Result};
 use crate::name::Password;
-use crate::repo::Repository;
 use crate::sync::{Connection, Outcome, Reach, Remote, SyncOptions, Synced};
 
 /// The two commands.
@@ -18,14 +17,6 @@ pub fn commands() -> [Command; 2] {
     let command = |name: &'static str, about: &'static str| {
         reaching(Command::new(name).about(about))
             .arg(Arg::new("url").value_name("URL").help("The server; the remembered one otherwise"))
-            .arg(
-                Arg::new("repository")
-                    .short('R')
-                    .long("repository")
-                    .value_name("REPO")
-                    .value_parser(value_parser!(PathBuf))
-                    .help("The repository file; that of the checkout otherwise"),
-            )
             .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the outcome as JSON"))
     };
     [
@@ -86,10 +77,7 @@ fn synced(
     folder: &Path,
     terminal: &Terminal<'_>,
 ) -> Result<String> {
-    let repository = match given.get_one::<PathBuf>("repository") {
-        Some(path) => Repository::open(&folder.join(path))?,
-        None => Checkout::at(folder)?.repository().clone(),
-    };
+    let repository = target::repository(given, folder)?;
     let remote = match given.get_one::<String>("url") {
         Some(url) => Remote::parse(url)?,
         None => repository.remote()?.ok_or_else(|| {

@@ -17,7 +17,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Gives the artifact's bytes.
+    /// Returns the artifact's bytes.
     ///
     /// # Errors
     /// `Invalid` when a value cannot stand in an artifact, or a tag has no target.

@@ -7,7 +7,7 @@ thread_local! {
     static CALENDAR: Option<Connection> = Connection::open_in_memory().ok();
 }
 
-/// The Julian day of a date in any form that SQLite knows, unless that is none or not positive.
+/// The Julian day of a date in any form that SQLite knows. Returns nothing if it is none or not positive.
 pub(super) fn julian_day(token: &[u8]) -> Option<f64> {
     let text = str::from_utf8(token).ok()?;
     CALENDAR.with(|calendar| {

@@ -2,8 +2,8 @@
 //!
 //! It accepts exactly what `manifest_parse` of Fossil's manifest.c accepts, for every kind of artifact,
 //! with its oddities (a NUL separates tokens; a wrong Z card counts only where it is the last 35 bytes),
-//! because a server decides by that function what is an artifact and what is mere content. It gives
-//! borrowed tokens; `Manifest` turns those of a check-in into values.
+//! because a server decides by that function what is an artifact and what is mere content. It returns
+//! borrowed tokens. `Manifest` turns those of a check-in into values.
 
 use std::borrow::Cow;
 
@@ -108,7 +108,7 @@ pub(super) fn parse(content: &[u8]) -> Outcome<Cards<'_>> {
     let mut cards = Cards::default();
     let mut previous = 0;
     while let Some(card) = line.next_card() {
-        // Technotes once had N after P; those must stay readable.
+        // Technotes once had N after P. Those must stay readable.
         if card < previous && !(card == b'N' && previous == b'P' && cards.event.is_some()) {
             return syntax("cards not in lexicographical order");
         }

@@ -10,7 +10,7 @@ use super::write::{card, escaped, invalid, sealed};
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 
-/// A check-in as its manifest states it; tags that came later may have changed what counts.
+/// A check-in as its manifest states it. Tags that came later may have changed what counts.
 ///
 /// ```
 /// use ocx::format::artifact::{Manifest, TagCard};
@@ -30,7 +30,7 @@ use crate::name::Hash;
 pub struct Manifest {
     /// B: the check-in whose files this one's `files` amend. Without it, `files` are all files.
     pub baseline: Option<Hash>,
-    /// C: the comment; bytes that are not UTF-8 are replaced when read.
+    /// C: the comment. Bytes that are not UTF-8 are replaced when read.
     pub comment: Option<String>,
     /// D: when, as `2026-11-30T10:23:45.120`, in UTC.
     pub date: String,
@@ -76,10 +76,10 @@ impl Manifest {
         Self::from_cards(cards)
     }
 
-    /// Reads a manifest as [`parse`](Self::parse) does, but of its files only which contents they have.
+    /// Reads a manifest without its files. Returns it with the hashes of their contents.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), but any names of files will do.
+    /// As [`parse`](Self::parse), but a file's name need not be UTF-8.
     pub(crate) fn parse_apart(content: &[u8]) -> Result<(Self, Vec<Hash>)> {
         let mut cards = grammar::parse(content)
             .map_err(|flaw| Error::new(Kind::Corrupt, format!("no manifest: {}", flaw.why())))?;
@@ -91,11 +91,10 @@ impl Manifest {
         Ok((Self::from_cards(cards)?, contents))
     }
 
-    /// Gives the artifact's bytes: files and tags sorted, everything escaped, the checksum at the end.
+    /// Returns the artifact's bytes: files and tags sorted, everything escaped, the checksum at the end.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] when a value cannot stand in a manifest: what comes out is exactly what would be
-    /// read back, or nothing.
+    /// [`Kind::Invalid`] when a value cannot stand in a manifest. What is written is exactly what would be read back.
     pub fn write(&self) -> Result<Vec<u8>> {
         let mut text = String::new();
         self.write_head(&mut text)?;

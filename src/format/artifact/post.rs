@@ -49,7 +49,7 @@ impl ForumPost {
         })
     }
 
-    /// Gives the artifact's bytes.
+    /// Returns the artifact's bytes.
     ///
     /// # Errors
     /// `Invalid` when a value cannot stand in an artifact, or a post has both a title and one that it answers.

@@ -1,4 +1,4 @@
-//! Whether a content is an artifact: for certain, or by its first bytes for those who pass by thousands.
+//! Whether a content is an artifact: for certain, or by its first bytes where thousands are looked at.
 
 use super::grammar;
 use super::tokens::{Flaw, without_signature};
@@ -20,7 +20,7 @@ pub fn looks_like_artifact(content: &[u8]) -> bool {
     !matches!(grammar::parse(content), Err(Flaw::Syntax(_)))
 }
 
-/// What a text that may be an artifact begins with. Nothing of it is certain, but that no other text is one.
+/// The beginning of a text that may be an artifact. It proves nothing, but a text without it is no artifact.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Sniffed {
     /// It reads like something other than a check-in.
@@ -29,7 +29,7 @@ pub(crate) struct Sniffed {
     pub date: Vec<u8>,
 }
 
-/// Looks at a text's first cards; nothing when the text cannot be an artifact.
+/// Looks at a text's first cards. Returns nothing if the text cannot be an artifact.
 pub(crate) fn sniff(content: &[u8]) -> Option<Sniffed> {
     if content.last() != Some(&b'\n') {
         return None;
@@ -39,7 +39,7 @@ pub(crate) fn sniff(content: &[u8]) -> Option<Sniffed> {
         return None;
     }
     let mut lines = text.split(|&byte| byte == b'\n');
-    // No more than B and C can stand before it in a check-in.
+    // In a check-in, only B and C can stand before it.
     let date = lines.by_ref().take(3).find_map(|line| line.strip_prefix(b"D ")).unwrap_or_default();
     let is_other = !matches!(lines.next(), Some([b'F' | b'N' | b'P' | b'Q' | b'R', ..]));
     Some(Sniffed { is_other, date: date.to_vec() })

@@ -11,7 +11,7 @@ use crate::name::Hash;
 /// A token, decoded or as it stands.
 pub(super) type Bytes<'a> = Cow<'a, [u8]>;
 
-/// What a step of the parser gives.
+/// The result of a step of the parser.
 pub(super) type Outcome<T = ()> = Result<T, Flaw>;
 
 /// Why a text is no artifact.
@@ -56,7 +56,7 @@ impl<'a> Tokens<'a> {
         self.at >= self.text.len()
     }
 
-    /// `size` bytes of free text; the line end behind them is passed.
+    /// Reads `size` bytes of free text, and passes the line end behind them.
     pub(super) fn text(&mut self, size: usize) -> Outcome<&'a [u8]> {
         let start = self.at;
         let end = self.at + size;
@@ -114,8 +114,8 @@ impl<'a> Tokens<'a> {
         self.next_sized().filter(|token| is_hash(token)).ok_or(Flaw::Syntax(why))
     }
 
-    /// A run of exactly `len` hex digits, read as Fossil does: with a missing token, the length of an
-    /// earlier one is compared, and where that fits a null pointer is read.
+    /// A run of exactly `len` hex digits, read as Fossil does. If the token is missing, Fossil compares the length of
+    /// an earlier one, and reads a null pointer if that fits.
     pub(super) fn hex(&mut self, len: usize, why: &'static str) -> Outcome<&'a [u8]> {
         match self.next_sized() {
             Some(token) if token.len() == len && is_hex(token) => Ok(token),
@@ -133,7 +133,7 @@ pub(super) fn is_hash(token: &[u8]) -> bool {
     matches!(token.len(), 40 | 64) && is_hex(token)
 }
 
-/// Undoes Fossil's escapes; like a C string, the result ends at the first NUL.
+/// Undoes Fossil's escapes. The result ends at the first NUL, as a C string does.
 pub(super) fn decode(token: &[u8]) -> Bytes<'_> {
     if memchr::memchr(b'\\', token).is_none() {
         return Cow::Borrowed(token);

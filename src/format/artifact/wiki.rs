@@ -43,7 +43,7 @@ impl WikiEdit {
         })
     }
 
-    /// Gives the artifact's bytes.
+    /// Returns the artifact's bytes.
     ///
     /// # Errors
     /// `Invalid` when a value cannot stand in an artifact.

@@ -1,4 +1,4 @@
-//! What can go wrong in an exchange, and what is said about it.
+//! What can go wrong in an exchange, and the words for it.
 
 use ureq::Timeout;
 
@@ -24,8 +24,8 @@ pub(super) enum Failure {
     TooManyRedirects,
     /// A cancel while it was under way.
     Cancelled,
-    /// Told in full already.
-    Known(Error),
+    /// An error that says all already.
+    Other(Error),
 }
 
 impl From<ureq::Error> for Failure {
@@ -36,16 +36,16 @@ impl From<ureq::Error> for Failure {
 
 impl From<Error> for Failure {
     fn from(e: Error) -> Self {
-        Self::Known(e)
+        Self::Other(e)
     }
 }
 
 impl Failure {
-    /// Says it, naming the server and never the password, even where the server repeats it.
+    /// Words the failure. Names the server and never the password, even if the server repeats it.
     pub(super) fn into_error(self, url: &Url, limits: &Limits, password: Option<&Password>) -> Error {
         let wiped = |text: String| password.map_or_else(|| text.clone(), |p| p.wiped_from(&text));
         let (kind, what, hint) = match self {
-            Self::Known(e) => {
+            Self::Other(e) => {
                 let error = Error::new(e.kind(), wiped(e.to_string()));
                 return match e.hint() {
                     Some(hint) => error.with_hint(hint),
@@ -79,9 +79,10 @@ const LATER: &str = "Do it again when it suits; what the server stored by then i
 
 const AGAIN: &str = "Try again; if it stays so, look at the server.";
 
-type Told = (Kind, String, &'static str);
+/// An error's kind, what failed, and what to do.
+type Wording = (Kind, String, &'static str);
 
-fn http(e: &ureq::Error, url: &Url, limits: &Limits) -> Told {
+fn http(e: &ureq::Error, url: &Url, limits: &Limits) -> Wording {
     use ureq::Error as E;
     let host = url.host();
     match e {
@@ -128,8 +129,8 @@ fn http(e: &ureq::Error, url: &Url, limits: &Limits) -> Told {
     }
 }
 
-/// The proxy's own refusal comes as words with its status in them.
-fn proxy(e: &str, host: &str) -> Told {
+/// Words the proxy's own refusal, which has its status in its text.
+fn proxy(e: &str, host: &str) -> Wording {
     let what = format!("the proxy does not lead to `{host}`: {}", shown(e.as_bytes()));
     if e.contains("407") {
         return (Kind::LoginFailed, what, "Give the proxy's login in its URL.");
@@ -137,7 +138,7 @@ fn proxy(e: &str, host: &str) -> Told {
     (Kind::Unreachable, what, "Check the URL of the proxy, and what it may reach.")
 }
 
-fn untrusted(host: &str, why: &str) -> Told {
+fn untrusted(host: &str, why: &str) -> Wording {
     (
         Kind::Untrusted,
         format!("no trusted connection to `{host}`: {}", shown(why.as_bytes())),
@@ -166,30 +167,30 @@ fn certificate(e: &rustls::Error) -> String {
     }
 }
 
-fn refused(status: u16, words: &str, url: &Url) -> Told {
-    let said = quoted(words);
+fn refused(status: u16, words: &str, url: &Url) -> Wording {
+    let words = quoted(words);
     match status {
         401 | 403 | 407 => (
             Kind::LoginFailed,
-            format!("`{url}` refuses access with HTTP {status}{said}"),
+            format!("`{url}` refuses access with HTTP {status}{words}"),
             "A web server before Fossil asks for a login of its own, which OCX cannot give.",
         ),
         413 => (
             Kind::TooLarge,
-            format!("`{url}` takes no request of this size{said}"),
+            format!("`{url}` takes no request of this size{words}"),
             "Ask the server's operator to raise its limit for request bodies.",
         ),
-        429 | 503 => (Kind::Busy, format!("`{url}` is busy: HTTP {status}{said}"), "Try again later."),
+        429 | 503 => (Kind::Busy, format!("`{url}` is busy: HTTP {status}{words}"), "Try again later."),
         404 => (
             Kind::Refused,
-            format!("`{url}` has no repository: HTTP 404{said}"),
+            format!("`{url}` has no repository: HTTP 404{words}"),
             "Check the path of the URL.",
         ),
-        _ => (Kind::Refused, format!("`{url}` answers HTTP {status}{said}"), AGAIN),
+        _ => (Kind::Refused, format!("`{url}` answers HTTP {status}{words}"), AGAIN),
     }
 }
 
-fn too_large(url: &Url, limits: &Limits) -> Told {
+fn too_large(url: &Url, limits: &Limits) -> Wording {
     (
         Kind::TooLarge,
         format!("the reply of `{url}` is over the limit of {} bytes", limits.reply_bytes),

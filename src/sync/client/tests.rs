@@ -8,6 +8,7 @@ use std::thread;
 use super::*;
 use crate::name::User;
 use crate::plain_fossil::PlainFossil;
+use crate::sync::Reach;
 
 /// A server that answers each request by `answer`, called with the connection, the request's number from
 /// 0, and its body; it ends with the test.

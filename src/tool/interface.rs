@@ -1,0 +1,26 @@
+//! What every tool is: a declaration, and a plan of what a call would do.
+
+use serde_json::{Map, Value};
+
+use super::answer::{NextCall, Refusal};
+use super::call::Call;
+use super::declare::Declaration;
+use super::input::Input;
+use super::plan::Plan;
+
+/// One tool: what it is, and what it would do.
+pub trait Tool: Sync {
+    /// What it is.
+    fn declaration(&self) -> &'static Declaration;
+
+    /// The call that input of these fields was probably meant to be. The fields stand under their real names.
+    fn repair(&self, _call: &Call<'_>, fields: Map<String, Value>) -> NextCall {
+        NextCall::new(self.declaration().name, Value::Object(fields))
+    }
+
+    /// Reads and checks, and says what would be done.
+    ///
+    /// # Errors
+    /// Whatever stands in the way, with the call that helps.
+    fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal>;
+}

@@ -1,0 +1,17 @@
+//! The library as a host uses it, with plain Fossil as the judge.
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bundle;
+mod crash;
+mod delta;
+mod end_to_end;
+mod interop;
+mod merge;
+mod property;
+mod records;
+mod reference;
+mod status;
+mod sync;

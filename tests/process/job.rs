@@ -1,0 +1,311 @@
+//! The tests of a checkout as jobs: waiting, joining, evidence, cancelling, and coming back after a crash.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use ocx::cancel::Cancel;
+use ocx::checkout::{Checkout, How};
+use ocx::error::{Kind, Result};
+use ocx::process::Supervisor;
+use ocx::testing::{Declared, Jobs, Outcome, Progress, TestReport, Waiter, Which, evidence, log};
+
+const OCX: &str = env!("CARGO_BIN_EXE_ocx");
+
+/// A checkout in `tree/` of an empty repository, and room beside it where no status looks.
+struct Bench {
+    folder: tempfile::TempDir,
+    checkout: Arc<Checkout>,
+    jobs: Jobs,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for args in [
+            ["init", "r.fossil", "--user", "alice"].as_slice(),
+            &["open", "r.fossil", "tree", "--user", "alice"],
+        ] {
+            let ocx = Command::new(OCX).args(args).current_dir(folder.path()).output().unwrap();
+            assert!(ocx.status.success(), "{ocx:?}");
+        }
+        fs::write(folder.path().join("tree/base.txt"), "one\n").unwrap();
+        let checkout = checkout(folder.path());
+        Self { jobs: jobs(&checkout), checkout, folder }
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        fs::write(self.checkout.root().join(name), content).unwrap();
+    }
+
+    /// Where a file beside the tree is.
+    fn aside(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn ask(&self, declared: &Declared, limit: Duration) -> Result<TestReport> {
+        ask(&self.jobs, declared, limit, &Cancel::new())
+    }
+
+    fn run(&self, command: &str) -> TestReport {
+        self.ask(&unit(command), Duration::from_secs(20)).unwrap()
+    }
+
+    fn passes(&self, declared: &Declared) -> bool {
+        let tree = self.checkout.status().unwrap().tree_hash();
+        self.checkout.state(|state| evidence::missing(state, &tree, declared).map(|m| m.is_empty())).unwrap()
+    }
+}
+
+fn checkout(base: &Path) -> Arc<Checkout> {
+    Arc::new(Checkout::at(&base.join("tree")).unwrap())
+}
+
+fn jobs(checkout: &Arc<Checkout>) -> Jobs {
+    Jobs::new(Arc::clone(checkout), Supervisor::at(OCX))
+}
+
+fn ask(jobs: &Jobs, declared: &Declared, limit: Duration, cancel: &Cancel) -> Result<TestReport> {
+    jobs.test(declared, &Which::All, &mut Waiter { limit, cancel, progress: &mut |_| () })
+}
+
+fn declared(tests: &[(&str, &str)]) -> Declared {
+    let test = |(name, command): &(&str, &str)| serde_json::json!({"name": name, "command": command});
+    let tests: Vec<_> = tests.iter().map(test).collect();
+    Declared::parse(serde_json::json!({ "tests": tests }).to_string().as_bytes()).unwrap()
+}
+
+fn unit(command: &str) -> Declared {
+    declared(&[("unit", command)])
+}
+
+fn until(what: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !what() {
+        assert!(start.elapsed() < Duration::from_secs(10), "it did not come about");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_pass_is_evidence_for_the_tree_it_ran_on() {
+    let bench = Bench::new();
+    assert!(!bench.passes(&unit("echo fine")));
+    let report = bench.run("echo fine");
+    assert!(report.passed());
+    assert_eq!(report.results[0].tree, bench.checkout.status().unwrap().tree_hash());
+    assert!(bench.passes(&unit("echo fine")));
+    let part = bench.checkout.state(|state| log::read(state, "unit", 1, 10)).unwrap();
+    assert_eq!(part.lines, [(1, "fine".into())]);
+}
+
+#[test]
+fn c04_a_touch_does_not_undo_a_pass() {
+    let bench = Bench::new();
+    bench.run("true");
+    bench.write("base.txt", "one\n");
+    assert!(bench.passes(&unit("true")));
+}
+
+#[test]
+fn g02_a_test_that_writes_a_file_gives_no_pass_and_names_it() {
+    let bench = Bench::new();
+    let report = bench.run("echo x >> base.txt; echo y > new.txt");
+    assert_eq!(report.results[0].outcome, Outcome::Passed);
+    assert!(!report.passed());
+    let changes: Vec<_> = report.results[0].changes.iter().map(|c| (c.path.as_str(), c.how)).collect();
+    assert_eq!(changes, [("base.txt", How::Edited), ("new.txt", How::Added)]);
+    assert!(!bench.passes(&unit("echo x >> base.txt; echo y > new.txt")));
+}
+
+#[test]
+fn g02_a_test_that_writes_only_once_passes_the_second_time() {
+    let bench = Bench::new();
+    assert!(!bench.run("echo x > made.txt").passed());
+    assert!(bench.run("echo x > made.txt").passed());
+    assert!(bench.passes(&unit("echo x > made.txt")));
+}
+
+#[test]
+fn g02_a_tree_that_cannot_be_read_afterwards_gives_no_pass() {
+    let bench = Bench::new();
+    let report = bench.run("touch \"$(printf 'a\\nb')\"");
+    assert!(!report.passed());
+    assert!(report.results[0].unreadable.is_some());
+}
+
+#[test]
+fn g07_an_edit_and_back_keeps_the_pass() {
+    let bench = Bench::new();
+    bench.run("true");
+    bench.write("base.txt", "two\n");
+    assert!(!bench.passes(&unit("true")));
+    bench.write("base.txt", "one\n");
+    assert!(bench.passes(&unit("true")));
+}
+
+#[test]
+fn all_tests_run_though_one_fails() {
+    let bench = Bench::new();
+    let two = declared(&[("bad", "exit 7"), ("good", "true")]);
+    let report = bench.ask(&two, Duration::from_secs(20)).unwrap();
+    assert_eq!(report.results[0].outcome, Outcome::Failed { exit: 7 });
+    assert_eq!(report.results[1].outcome, Outcome::Passed);
+    assert!(report.finished && !report.passed() && !bench.passes(&two));
+    let none = bench.ask(&Declared::default(), Duration::from_secs(20)).unwrap();
+    assert!(none.finished && none.results.is_empty());
+}
+
+#[test]
+fn a_call_that_stops_waiting_is_joined_by_the_same_call() {
+    let bench = Bench::new();
+    let command = format!(
+        "echo >> {0}; echo begun; while [ ! -e {1} ]; do sleep 0.02; done",
+        bench.aside("starts").display(),
+        bench.aside("go").display()
+    );
+    let first = bench.ask(&unit(&command), Duration::from_millis(300)).unwrap();
+    assert!(!first.finished && !first.passed());
+    until(|| bench.jobs.running().is_some_and(|now| now.tail == ["begun"]));
+    let other = bench.ask(&unit("true"), Duration::from_secs(5)).unwrap_err();
+    assert_eq!(other.kind(), Kind::Busy);
+    fs::write(bench.aside("go"), "").unwrap();
+    until(|| bench.jobs.is_idle());
+    let second = bench.ask(&unit(&command), Duration::from_secs(20)).unwrap();
+    assert!(second.passed());
+    assert_eq!(fs::read(bench.aside("starts")).unwrap(), b"\n", "it ran once");
+    assert!(bench.run(&command).passed());
+    assert_eq!(fs::read(bench.aside("starts")).unwrap(), b"\n\n", "a result that was told is not told again");
+}
+
+#[test]
+fn a_result_of_another_tree_is_not_told() {
+    let bench = Bench::new();
+    let command = format!("echo >> {0}; sleep 0.3", bench.aside("starts").display());
+    assert!(!bench.ask(&unit(&command), Duration::from_millis(50)).unwrap().finished);
+    until(|| bench.jobs.is_idle());
+    bench.write("base.txt", "two\n");
+    assert!(bench.run(&command).passed());
+    assert_eq!(fs::read(bench.aside("starts")).unwrap(), b"\n\n");
+    assert!(bench.passes(&unit(&command)));
+}
+
+#[test]
+fn progress_is_told_while_a_call_waits() {
+    let bench = Bench::new();
+    let mut seen: Vec<Progress> = Vec::new();
+    let cancel = Cancel::new();
+    let mut progress = |now: &Progress| seen.push(now.clone());
+    let mut waiter = Waiter { limit: Duration::from_secs(20), cancel: &cancel, progress: &mut progress };
+    bench.jobs.test(&unit("echo a; echo b; sleep 2.3"), &Which::Named("unit".into()), &mut waiter).unwrap();
+    assert_eq!(seen.len(), 2);
+    assert_eq!((&*seen[1].test, seen[1].lines, seen[1].tail.len()), ("unit", 2, 2));
+}
+
+#[test]
+fn a_test_that_is_not_declared_is_refused() {
+    let bench = Bench::new();
+    let mut waiter = Waiter { limit: Duration::ZERO, cancel: &Cancel::new(), progress: &mut |_| () };
+    let e = bench.jobs.test(&unit("true"), &Which::Named("lint".into()), &mut waiter);
+    assert_eq!(e.unwrap_err().kind(), Kind::NotFound);
+}
+
+#[test]
+fn m07_cancelling_the_call_ends_the_tests() {
+    let bench = Bench::new();
+    let cancel = Cancel::new();
+    let two = declared(&[("long", "sleep 300"), ("next", "true")]);
+    let start = Instant::now();
+    let report = thread_scope(&bench, &two, &cancel);
+    assert_eq!(report.results.len(), 1);
+    assert_eq!(report.results[0].outcome, Outcome::Cancelled);
+    assert_eq!(report.not_run, ["next"]);
+    assert!(report.finished && start.elapsed() < Duration::from_secs(5));
+    assert!(bench.run("true").passed(), "the next call is answered");
+}
+
+fn thread_scope(bench: &Bench, declared: &Declared, cancel: &Cancel) -> TestReport {
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| ask(&bench.jobs, declared, Duration::from_mins(1), cancel).unwrap());
+        until(|| bench.jobs.running().is_some());
+        cancel.cancel();
+        call.join().unwrap()
+    })
+}
+
+#[test]
+fn m09_a_long_test_does_not_block_who_asks_about_it() {
+    let bench = Bench::new();
+    assert!(!bench.ask(&unit("sleep 60"), Duration::from_millis(200)).unwrap().finished);
+    let start = Instant::now();
+    assert!(bench.jobs.running().is_some());
+    bench.checkout.status().unwrap();
+    let seen = bench.checkout.state(log::running).unwrap().unwrap();
+    assert_eq!(seen.pid, std::process::id().cast_signed());
+    assert!(start.elapsed() < Duration::from_secs(1));
+    bench.jobs.stop();
+    assert!(bench.jobs.running().is_none());
+}
+
+#[test]
+fn two_owners_of_one_checkout_do_not_test_at_once() {
+    let bench = Bench::new();
+    let other = jobs(&bench.checkout);
+    bench.ask(&unit("sleep 60"), Duration::from_millis(300)).unwrap();
+    let e = ask(&other, &unit("true"), Duration::from_secs(5), &Cancel::new()).unwrap_err();
+    assert_eq!(e.kind(), Kind::Busy);
+    assert!(
+        e.to_string().contains("`unit`") && e.to_string().contains(&std::process::id().to_string()),
+        "{e}"
+    );
+    bench.jobs.stop();
+    assert!(ask(&other, &unit("true"), Duration::from_secs(20), &Cancel::new()).unwrap().passed());
+}
+
+#[test]
+fn r10_a_run_of_a_killed_process_is_lost_and_leaves_no_lock() {
+    const CALLER: &str = "OCX_TEST_IS_CALLER";
+    if let Some(base) = std::env::var_os(CALLER) {
+        let jobs = jobs(&checkout(Path::new(&base)));
+        let _never =
+            ask(&jobs, &unit("setsid sleep 600 & sleep 600"), Duration::from_mins(1), &Cancel::new());
+        return;
+    }
+    let bench = Bench::new();
+    let mut caller = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "job::r10_a_run_of_a_killed_process_is_lost_and_leaves_no_lock"])
+        .env(CALLER, bench.folder.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    until(|| bench.checkout.state(log::running).is_ok_and(|run| run.is_some()));
+    caller.kill().unwrap();
+    caller.wait().unwrap();
+    let seen = bench.checkout.state(log::latest).unwrap();
+    assert!(matches!(seen[0].outcome, Some(Outcome::Lost { .. })), "{seen:?}");
+    assert!(!bench.passes(&unit("setsid sleep 600 & sleep 600")));
+    assert!(bench.run("true").passed());
+}
+
+#[test]
+fn r08_a_test_that_kills_its_parent_leaves_no_lock() {
+    let bench = Bench::new();
+    let report = bench.run("kill -9 $PPID; sleep 60");
+    assert!(matches!(report.results[0].outcome, Outcome::Lost { .. }));
+    assert!(bench.run("true").passed());
+}
+
+#[test]
+fn a_supervisor_that_cannot_start_leaves_no_run_behind() {
+    let bench = Bench::new();
+    let broken = Jobs::new(Arc::clone(&bench.checkout), Supervisor::at("/nowhere/ocx"));
+    let e = ask(&broken, &unit("true"), Duration::from_secs(5), &Cancel::new()).unwrap_err();
+    assert_eq!(e.kind(), Kind::NotFound);
+    assert_eq!(bench.checkout.state(log::running).unwrap(), None);
+    assert!(bench.run("true").passed());
+}

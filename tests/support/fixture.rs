@@ -1,0 +1,194 @@
+//! What tests work in: a repository with one check-in on trunk, opened as a checkout by a user.
+#![allow(clippy::needless_pass_by_value, reason = "inputs are written where they are used")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ocx::process::Supervisor;
+use ocx::tool::{CallControl, Declaration, Field, FieldKind, Service};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Fossil, OCX};
+
+/// A repository and a checkout of it, both gone when dropped.
+pub struct Fixture {
+    folder: TempDir,
+    session: Service,
+}
+
+impl Fixture {
+    /// A checkout of a trunk check-in with these files, opened by the user `alice`, who may do everything.
+    pub fn with(files: &[(&str, &[u8])]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("co");
+        let session = Service::with_supervisor(&root, Supervisor::at(OCX));
+        let fixture = Self { folder, session };
+        fixture.ocx(fixture.folder.path(), &["init", "r.fossil", "--user", "alice"]);
+        fixture.ocx(fixture.folder.path(), &["open", "r.fossil", "co", "--user", "alice"]);
+        // Plain Fossil goes by times; tests change files within one second.
+        fixture.fossil(&["settings", "mtime-changes", "off"]);
+        if !files.is_empty() {
+            for (path, content) in files {
+                fixture.write(path, content);
+            }
+            fixture.fossil(&["addremove", "--dotfiles"]);
+            fixture.fossil(&["commit", "-m", "start", "--no-warnings", "--user-override", "alice"]);
+        }
+        fixture
+    }
+
+    /// A checkout whose one declared test, `unit`, runs `command`.
+    pub fn tested(command: &str, files: &[(&str, &[u8])]) -> Self {
+        let declared = json!({"tests": [{"name": "unit", "command": command, "timeout": "1m"}]}).to_string();
+        let mut files = files.to_vec();
+        files.push(("ocx-tests.json", declared.as_bytes()));
+        Self::with(&files)
+    }
+
+    pub fn session(&self) -> &Service {
+        &self.session
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.folder.path().join("co")
+    }
+
+    pub fn repository(&self) -> PathBuf {
+        self.folder.path().join("r.fossil")
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        fs::write(path, content).expect("written");
+    }
+
+    pub fn bytes(&self, path: &str) -> Vec<u8> {
+        fs::read(self.path(path)).expect("readable")
+    }
+
+    /// The answer of a tool, called in this process.
+    pub fn call(&self, tool: &str, input: Value) -> Value {
+        super::answer::call(&self.session, tool, input)
+    }
+
+    /// The result of a call that must be done.
+    #[track_caller]
+    pub fn done(&self, tool: &str, input: Value) -> Value {
+        let answer = self.call(tool, input);
+        assert_eq!(answer["ok"], true, "{answer:#}");
+        answer["result"].clone()
+    }
+
+    /// The answer of a call that must be refused with this code.
+    #[track_caller]
+    pub fn refused(&self, code: &str, tool: &str, input: Value) -> Value {
+        let answer = self.call(tool, input);
+        assert_eq!((&answer["ok"], &answer["code"]), (&json!(false), &json!(code)), "{answer:#}");
+        assert!(answer["next_step"].as_str().is_some_and(|s| s.ends_with('.')), "{answer:#}");
+        answer
+    }
+
+    /// The reference, in the checkout.
+    #[track_caller]
+    pub fn fossil(&self, args: &[&str]) -> String {
+        text(self.plain(&self.root()).args(args).output().expect("plain Fossil runs"))
+    }
+
+    /// The reference, in a folder, not yet started.
+    pub fn plain(&self, folder: &Path) -> Command {
+        self.shielded(Fossil::Reference.program(), folder)
+    }
+
+    /// The `ocx` program, in a folder.
+    #[track_caller]
+    pub fn ocx(&self, folder: &Path, args: &[&str]) -> String {
+        text(self.command(OCX, folder).args(args).output().expect("ocx runs"))
+    }
+
+    /// A program that sees nothing of this machine's users.
+    pub fn command(&self, program: &str, folder: &Path) -> Command {
+        self.shielded(Command::new(program), folder)
+    }
+
+    fn shielded(&self, mut command: Command, folder: &Path) -> Command {
+        command.current_dir(folder).env("HOME", self.folder.path()).env("FOSSIL_HOME", self.folder.path());
+        command.env("USER", "alice").env_remove("FOSSIL_USER");
+        command
+    }
+
+    /// Sets what plain Fossil's `settings` does not name.
+    pub fn set(&self, name: &str, value: &str) {
+        let db = rusqlite::Connection::open(self.repository()).expect("a repository");
+        let sql = "REPLACE INTO config(name, value, mtime) VALUES(?1, ?2, 1)";
+        db.execute(sql, [name, value]).expect("set");
+    }
+
+    /// How many check-ins the repository holds.
+    pub fn check_ins(&self) -> i64 {
+        let db = rusqlite::Connection::open(self.repository()).expect("a repository");
+        db.query_row("SELECT count(*) FROM event WHERE type='ci'", [], |r| r.get(0)).expect("a count")
+    }
+
+    /// Every file of the fixture with its bytes: what a dry run must leave alone.
+    pub fn everything(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut all = Vec::new();
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("listable") {
+                let path = entry.expect("an entry").path();
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !name.ends_with("-shm") && !name.ends_with("-wal") {
+                    all.push((path.clone(), fs::read(&path).expect("readable")));
+                }
+            }
+        }
+        all.sort();
+        all
+    }
+}
+
+#[track_caller]
+fn text(output: Output) -> String {
+    let words =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words}");
+    words
+}
+
+/// Four lines that a save takes.
+pub fn four(title: &str) -> Value {
+    json!({"title": title, "intent": "why", "expression": "where", "demonstrates": "unit"})
+}
+
+/// A value that fits a field.
+pub fn fitting(field: &Field) -> Value {
+    match field.kind {
+        FieldKind::Text { .. } => "a.txt".into(),
+        FieldKind::Number { default, .. } => default.into(),
+        FieldKind::Word(words) => words[0].into(),
+        FieldKind::Flag | FieldKind::Switch => true.into(),
+        FieldKind::Span { default, .. } => default.to_string().into(),
+        FieldKind::Amount { default, .. } => default.to_string().into(),
+        FieldKind::Logins { .. } => json!(["alice"]),
+        FieldKind::Wake { .. } => json!([{"on": "post"}]),
+    }
+}
+
+/// Input that has what a tool requires, and nothing else.
+pub fn required(tool: &Declaration) -> Value {
+    let fields = tool.fields.iter().filter(|f| f.required);
+    Value::Object(fields.map(|f| (f.name.to_owned(), fitting(f))).collect())
+}

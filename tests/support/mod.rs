@@ -1,0 +1,22 @@
+//! What tests work in and with: repositories and checkouts, plain Fossil, servers, clients.
+#![allow(dead_code, unused_imports, reason = "each test program uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+pub mod alone;
+pub mod answer;
+pub mod client;
+pub mod clones;
+pub mod fixture;
+pub mod fossil;
+pub mod front;
+pub mod http;
+pub mod place;
+pub mod reference;
+pub mod served;
+
+/// The program under test.
+pub const OCX: &str = env!("CARGO_BIN_EXE_ocx");
+
+pub use fixture::{Fixture, fitting, four, required};
+pub use fossil::{Fossil, Server, remote, served};
+pub use place::{Place, ann, changes, check_in};

@@ -1,0 +1,14 @@
+//! The tools of the catalogue, called in this process, over standard input and output, over HTTP and as commands.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cases;
+mod catalogue;
+mod http;
+mod kill;
+mod mcp;
+mod parity;
+mod push;
+mod refusals;
+mod tool;
