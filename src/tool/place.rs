@@ -88,7 +88,8 @@ impl Place {
             At::Repository(path) => Open::Repository(Repository::open(path)?),
             At::Folder { folder, supervisor } => {
                 let checkout = Checkout::at(folder).map_err(|e| no_checkout(folder, e))?;
-                let workspace = Workspace::open(checkout, supervisor.clone()).with_password(self.password.clone());
+                let workspace =
+                    Workspace::open(checkout, supervisor.clone()).with_password(self.password.clone());
                 Open::Checkout(Arc::new(workspace))
             }
         };
