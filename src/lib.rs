@@ -21,7 +21,8 @@
 //! | [`testing`] | declared tests: their runs, logs and evidence |
 //! | [`work`] | an agent's workspace: branch, comment, save, journal |
 //! | [`tool`] | the catalogue: a declaration per tool, one dispatcher, one answer |
-//! | [`face`] | the catalogue over MCP and as commands |
+//! | `http` | one HTTP listener: limits, gate, tokens |
+//! | `face` | the catalogue over MCP and as commands |
 //!
 //! What a host works with stands at the top too: [`Repository`], [`Checkout`], [`CheckIn`], [`Bundle`], [`Remote`],
 //! [`Wiki`], [`Forum`], [`Unversioned`], [`Tags`], [`Users`], and the one [`Error`].
@@ -31,8 +32,11 @@ pub mod cancel;
 pub mod checkout;
 pub mod engine;
 pub mod error;
+#[cfg(feature = "program")]
 pub mod face;
 pub mod format;
+#[cfg(feature = "program")]
+pub mod http;
 pub mod name;
 pub mod process;
 pub mod record;

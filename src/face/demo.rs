@@ -1,13 +1,14 @@
-//! `ocx demo`: the main job on a real tree, in a temporary folder, from an agent's first call to the
-//! check-in on a Fossil server, with each thing that goes wrong on the way mended by what the answer says.
+//! `ocx demo`: the main job on a real tree, in a temporary folder, from an agent's first call to the check-in on a Fossil
+//! server. Each thing that goes wrong on the way is mended by what the answer says.
 //!
-//! It is a client like any other: it starts this program as the MCP server and as plain Fossil's server,
-//! and takes nothing for granted that the server's own repository does not show.
+//! It is a client like any other: it starts this program as the MCP server and as plain Fossil's server. It believes only
+//! what the server's own repository shows.
 
 mod agent;
 mod place;
+mod story;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use self::agent::Agent;
 use self::place::{AGENT, Place};
+use self::story::{Story, unexpected};
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::repo::Repository;
@@ -28,7 +30,7 @@ const SOURCE: &str = env!("OCX_FOSSIL_TREE");
 /// Runs the demonstration and prints it to `out`.
 ///
 /// # Errors
-/// The first step that is not as expected, named.
+/// Names the first step that is not as expected.
 pub fn run(out: &mut dyn Write) -> Result<()> {
     let source = Path::new(SOURCE);
     if !source.join("VERSION").is_file() {
@@ -36,46 +38,28 @@ pub fn run(out: &mut dyn Write) -> Result<()> {
             .with_hint("Run the demonstration where the program was built: `cargo run --release -- demo`."));
     }
     let started = Instant::now();
-    let mut story = Story { out };
+    let mut story = Story::new(out);
     let mut place = Place::make(source, &mut story)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|e| Error::io("cannot start the client", e))?;
-    runtime.block_on(job(&mut place, &mut story))?;
+    job(&mut place, &mut story)?;
     story.say(&format!(
         "\nAs expected in every step, in {:.1} s. The temporary folder is gone.",
         started.elapsed().as_secs_f64()
     ))
 }
 
-/// What is printed, as it happens.
-struct Story<'a> {
-    out: &'a mut dyn Write,
-}
-
-impl Story<'_> {
-    fn say(&mut self, line: &str) -> Result<()> {
-        writeln!(self.out, "{line}")
-            .and_then(|()| self.out.flush())
-            .map_err(|e: io::Error| Error::io("cannot print", e))
-    }
-}
-
 /// The job itself: the calls of one agent's session.
-async fn job(place: &mut Place, story: &mut Story<'_>) -> Result<()> {
-    let mut agent = Agent::start(place.checkout()).await?;
-    story.say(&format!("\nAn MCP client starts `ocx mcp` ({} tools):", agent.tools().await?))?;
-    let context = agent.expect(story, "ocx_context", json!({})).await?;
+fn job(place: &mut Place, story: &mut Story<'_>) -> Result<()> {
+    let mut agent = Agent::start(&place.checkout())?;
+    story.say(&format!("\nAn MCP client starts `ocx mcp` ({} tools):", agent.tools()?))?;
+    let context = agent.expect(story, "ocx_context", json!({}))?;
     let branch = text(&context, "/result/branch")?;
 
     story.say("\nIt finds, reads and edits; a vague edit is refused, and the answer says how to go on:")?;
-    agent.expect(story, "ocx_find", json!({"text": "Changes for version 2.2", "path": CHANGES})).await?;
-    agent.expect(story, "ocx_read", json!({"path": "VERSION"})).await?;
+    agent.expect(story, "ocx_find", json!({"text": "Changes for version 2.2", "path": CHANGES}))?;
+    agent.expect(story, "ocx_read", json!({"path": "VERSION"}))?;
     let old = json!({"path": CHANGES, "old": "<h2 id='v2_", "new": "<h2 id='v2_29'>Changes for version 2.29 (pending)</h2>\n"});
-    let refused = agent.refused(story, "ocx_edit", old, Kind::Ambiguous).await?;
-    let read = agent.follow(story, &refused).await?;
+    let refused = agent.refused(story, "ocx_edit", old, Kind::Ambiguous)?;
+    let read = agent.follow(story, &refused)?;
     let heading =
         text(&read, "/result/text")?.lines().find(|l| l.contains("<h2 id='v2_28'>")).map(str::to_owned);
     let heading =
@@ -83,32 +67,32 @@ async fn job(place: &mut Place, story: &mut Story<'_>) -> Result<()> {
     let new = format!(
         "<h2 id='v2_29'>Changes for version 2.29 (pending)</h2><ol>\n  <li> Built by an agent.\n</ol>\n\n{heading}"
     );
-    agent.expect(story, "ocx_edit", json!({"path": CHANGES, "old": heading, "new": new})).await?;
+    agent.expect(story, "ocx_edit", json!({"path": CHANGES, "old": heading, "new": new}))?;
 
     story.say("\nIt may not save before the tests have passed on exactly these files:")?;
-    let refused = agent.refused(story, "ocx_save", save(), Kind::Untested).await?;
-    let failed = agent.follow_to_refusal(story, &refused, Kind::Untested).await?;
+    let refused = agent.refused(story, "ocx_save", save(), Kind::Untested)?;
+    let failed = agent.follow_to_refusal(story, &refused, Kind::Untested)?;
     story.say(&format!("   the test says: {}", text(&failed, "/result/tests/0/output")?.trim()))?;
-    agent.expect(story, "ocx_edit", json!({"path": "VERSION", "old": "2.28", "new": "2.29"})).await?;
-    agent.expect(story, "ocx_test", json!({})).await?;
+    agent.expect(story, "ocx_edit", json!({"path": "VERSION", "old": "2.28", "new": "2.29"}))?;
+    agent.expect(story, "ocx_test", json!({}))?;
 
     story.say(
         "\nThe server is down when it saves: the check-in is made and kept, and saving again only pushes:",
     )?;
     place.stop_server();
-    let refused = agent.refused(story, "ocx_save", save(), Kind::NotPushed).await?;
+    let refused = agent.refused(story, "ocx_save", save(), Kind::NotPushed)?;
     let hash = Hash::parse(text(&refused, "/result/checkin")?)?;
     if Repository::open(&place.server_repository())?.store().holds(&hash)? {
         return Err(unexpected("ocx_save", "the stopped server holds the check-in"));
     }
     place.start_server()?;
-    let saved = agent.follow(story, &refused).await?;
+    let saved = agent.follow(story, &refused)?;
     if text(&saved, "/result/checkin")? != hash.as_str()
         || saved.pointer("/result/pushed") != Some(&Value::Bool(true))
     {
         return Err(unexpected("ocx_save", &saved.to_string()));
     }
-    agent.stop().await?;
+    agent.stop()?;
     place.stop_server();
     proof(place, story, &hash, branch)
 }
@@ -155,10 +139,4 @@ fn proof(place: &Place, story: &mut Story<'_>, hash: &Hash, branch: &str) -> Res
 /// The text at `pointer` of an answer.
 fn text<'a>(answer: &'a Value, pointer: &str) -> Result<&'a str> {
     answer.pointer(pointer).and_then(Value::as_str).ok_or_else(|| unexpected(pointer, &answer.to_string()))
-}
-
-/// The error for a step that is not as expected.
-fn unexpected(step: &str, what: &str) -> Error {
-    Error::new(Kind::Internal, format!("the demonstration stopped at {step}: {what}"))
-        .with_hint("Please report this with the lines above.")
 }

@@ -17,7 +17,7 @@ const LINKED: [&str; 7] = ["blob", "delta", "event", "leaf", "mlink", "plink", "
 /// Has Fossil's code link in what is new. Check-ins come first, by their time, so that Fossil finds most parents
 /// linked in and at hand.
 pub(super) fn link(
-    change: &mut Transaction<'_>,
+    transaction: &mut Transaction<'_>,
     staged: &Staged,
     stored: &Stored,
     likely: &[Likely],

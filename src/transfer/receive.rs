@@ -87,9 +87,13 @@ pub(crate) fn check(db: &Connection, staged: &Staged, import: &Import) -> Result
 /// [`Kind::Invalid`]: crate::error::Kind::Invalid
 /// [`Kind::TooLarge`]: crate::error::Kind::TooLarge
 /// [`Kind::DiskFull`]: crate::error::Kind::DiskFull
-pub(crate) fn receive(change: &mut Transaction<'_>, staged: &Staged, import: &Import) -> Result<Imported> {
-    rules::nothing_shunned(change.connection(), staged)?;
-    let held = rules::held(change.connection(), staged)?;
+pub(crate) fn receive(
+    transaction: &mut Transaction<'_>,
+    staged: &Staged,
+    import: &Import,
+) -> Result<Imported> {
+    rules::nothing_shunned(transaction.connection(), staged)?;
+    let held = rules::held(transaction.connection(), staged)?;
     let (findings, (stored, likely)) = staged.judge(|queue| {
         let (stored, likely) = store(transaction, staged, import, queue)?;
         // The caller's own artifacts are linked in while they are verified. If that fails, all is undone.
@@ -118,7 +122,7 @@ pub(crate) fn receive(change: &mut Transaction<'_>, staged: &Staged, import: &Im
 
 /// Expands and stores every row. Returns what may be structural artifacts, too.
 fn store(
-    change: &mut Transaction<'_>,
+    transaction: &mut Transaction<'_>,
     staged: &Staged,
     import: &Import,
     queue: &Queue<'_>,

@@ -168,7 +168,7 @@ fn the_help_of_every_command_is_as_its_snapshot_shows() {
             password: None,
         };
         let args = [command.as_str(), "--help"].iter().filter(|a| !a.is_empty()).map(Into::into).collect();
-        assert_eq!(cli::run(args, &mut terminal), cli::Ended::Exit(0));
+        assert_eq!(cli::run(args, &mut terminal), cli::Next::Exit(0));
         help.extend(["$ ocx ", &command, "\n", &String::from_utf8_lossy(&out), "\n"]);
     }
     assert_snapshot("help.txt", &help);

@@ -1,14 +1,12 @@
 //! The command line, built from the catalogue: one subcommand per tool, one flag per field.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use serde_json::{Map, Value, json};
 
-use super::Listen;
 use crate::process::Supervisor;
-use crate::tool::{Binding, Declaration, Field, FieldKind, catalogue};
+use crate::tool::{Declaration, Field, FieldKind, catalogue};
 
 /// Where help lists what goes with every command: after the command's own options.
 const AFTER_OWN: usize = 100;
@@ -194,64 +192,6 @@ fn argument(field: &Field) -> Arg {
     }
 }
 
-fn mcp() -> Command {
-    Command::new("mcp")
-        .about("Serve the tools over MCP, on standard input and output or over HTTP")
-        .arg(
-            Arg::new("listen")
-                .long("listen")
-                .value_name("ADDR")
-                .num_args(0..=1)
-                .default_missing_value("0")
-                .value_parser(address)
-                .help("Serve over HTTP at this address, such as 127.0.0.1:8765; a port alone is one of this machine only, and 0 takes a free one"),
-        )
-        .arg(
-            Arg::new("remote")
-                .long("remote")
-                .action(ArgAction::SetTrue)
-                .help("Say that callers have their files elsewhere; implied by an address that is not loopback"),
-        )
-        .arg(
-            Arg::new("token_file")
-                .long("token-file")
-                .value_name("FILE")
-                .requires("listen")
-                .value_parser(value_parser!(PathBuf))
-                .help("The file with the tokens of which callers must send one as their bearer token, in lines of LOGIN TOKEN, or a token alone for the checkout's user; OCX_TOKEN otherwise"),
-        )
-        .arg(
-            Arg::new("host")
-                .long("host")
-                .value_name("NAME")
-                .requires("listen")
-                .action(ArgAction::Append)
-                .help("A name, besides its address, by which callers may call the server"),
-        )
-}
-
-/// An address with its port, or the port of the loopback address.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.parse() {
-        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    }
-    text.parse()
-        .map_err(|_| "it must be ADDRESS:PORT, such as 127.0.0.1:8765 or [::1]:8765, or a port".to_owned())
-}
-
-/// Where the files of `ocx mcp`'s callers are: who comes from another machine has them there.
-pub fn binding(given: &ArgMatches) -> Binding {
-    let beyond = given.get_one::<SocketAddr>("listen").is_some_and(|address| !address.ip().is_loopback());
-    if beyond || given.get_flag("remote") { Binding::Remote } else { Binding::Local }
-}
-
-/// How `ocx mcp` is to listen, where it is.
-pub fn listen(given: &ArgMatches) -> Option<Listen> {
-    let address = *given.get_one::<SocketAddr>("listen")?;
-    let hosts = given.get_many::<String>("host").unwrap_or_default().cloned().collect();
-    Some(Listen { address, token_file: given.get_one("token_file").cloned(), hosts })
-}
-
 fn others() -> [Command; 5] {
     let rest =
         || Arg::new("args").value_name("ARGS").num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
@@ -266,7 +206,7 @@ fn others() -> [Command; 5] {
                     .help("Its input; - reads standard input"),
             )
             .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).hide(true)),
-        mcp(),
+        super::serve::command(),
         Command::new("fossil").about("Plain Fossil, all of it").disable_help_flag(true).arg(rest()),
         Command::new("demo").about("Show the main job end to end, in a temporary folder"),
         Command::new(Supervisor::ARGUMENT).hide(true).disable_help_flag(true).arg(rest()),

@@ -8,13 +8,13 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::Terminal;
+use super::target::repository;
+use super::terminal::Terminal;
 use crate::bundle::Bundle;
 use crate::bundle::{Contents, Exported, Import, Imported, Progress, Selection};
 use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, User, shown};
-use crate::repo::Repository;
 
 /// Artifacts from which on it is worth showing how far the work is.
 const LONG_WORK: u64 = 500;
@@ -83,7 +83,9 @@ pub fn run(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result
     let is_json = given.get_flag("json");
     match part {
         "export" => {
-            let exported = export(given, folder, &file, terminal)?;
+            let hint = "Publish them first with `ocx fossil publish`.";
+            let exported = export(given, folder, &file, terminal)
+                .map_err(|e| if e.kind() == Kind::Denied { e.with_hint(hint) } else { e })?;
             said(&exported, is_json, || exported_words(&exported, &file))
         }
         "import" => {
@@ -156,13 +158,6 @@ fn contents(given: &ArgMatches, folder: &Path, file: &Path) -> Result<Contents> 
         bundle.contents()
     } else {
         bundle.contents_with(repository(given, folder)?.store())
-    }
-}
-
-fn repository(given: &ArgMatches, folder: &Path) -> Result<Repository> {
-    match given.get_one::<PathBuf>("repository") {
-        Some(path) => Repository::open(&folder.join(path)),
-        None => Ok(Checkout::at(folder)?.repository().clone()),
     }
 }
 

@@ -1,118 +1,39 @@
 //! The catalogue as commands, and the few commands that make what tools work in.
 //!
-//! Nothing here reads the process: arguments, streams and whether there is a terminal come from `main.rs`.
+//! Nothing here reads the process: arguments, streams and whether there is a terminal come from the program.
 
 mod arguments;
 mod bundle;
 mod place;
+mod serve;
 mod show;
 mod sync;
+mod target;
+mod terminal;
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use serde_json::Value;
 
+pub use self::serve::{Listen, Serve};
+pub use self::target::Target;
+use self::terminal::{DONE, REFUSED, USAGE};
+pub use self::terminal::{Terminal, complain};
 use crate::error::{Error, Kind, Result};
-use crate::name::User;
-use crate::tool::{self, Answer, Binding, CallControl, Declaration, Service};
+use crate::tool::{self, CallControl, Catalogue};
 
-/// What was asked was done.
-const DONE: u8 = 0;
-/// It was refused.
-const REFUSED: u8 = 1;
-/// The command line makes no sense.
-const USAGE: u8 = 2;
-
-/// Where a command reads and writes.
-pub struct Terminal<'a> {
-    /// Standard input, read only where a command says so.
-    pub input: &'a mut dyn Read,
-    /// Where answers go.
-    pub out: &'a mut dyn Write,
-    /// Where remarks and refusals go.
-    pub err: &'a mut dyn Write,
-    /// Whether `out` is a terminal, which must not be sent control characters.
-    pub out_is_terminal: bool,
-    /// Whether standard error is a terminal, at which a bar shows how far long work is.
-    pub err_is_terminal: bool,
-    /// The name that a new repository's first user gets where none is given.
-    pub login: Option<String>,
-    /// The password for the server, where its URL and the repository hold none.
-    pub password: Option<String>,
-}
-
-/// What a command line asks for that is not a matter of text in and text out.
+/// What the program does next.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Other {
-    /// `ocx mcp`: serve the protocol for a checkout, on standard input and output or over HTTP.
-    Mcp {
-        /// Where calls act, and as whom.
-        target: Target,
-        /// Where callers' files are.
-        binding: Binding,
-        /// Where to listen instead of on standard input.
-        listen: Option<Listen>,
-    },
-    /// `ocx demo`: show the main job end to end.
-    Demo,
-}
-
-/// Where tools act, and as whom.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    /// The folder of the checkout.
-    pub folder: PathBuf,
-    /// The repository file, where calls act on it without a checkout.
-    pub repository: Option<PathBuf>,
-    /// The login to act as, where it is not the checkout's or the repository's own user.
-    pub login: Option<User>,
-}
-
-impl Target {
-    fn of(given: &ArgMatches) -> Result<Self> {
-        let folder = given.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
-        let repository = given.get_one::<PathBuf>("repository").map(|path| folder.join(path));
-        let login = given.get_one::<String>("user").map(|name| place::someone(name)).transpose()?;
-        Ok(Self { folder, repository, login })
-    }
-
-    /// The service there.
-    #[must_use]
-    pub fn service(self) -> Service {
-        let service = match self.repository {
-            Some(path) => Service::of_repository(path),
-            None => Service::at(self.folder),
-        };
-        match self.login {
-            Some(login) => service.acting_as(login),
-            None => service,
-        }
-    }
-}
-
-/// How `ocx mcp` is to listen.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Listen {
-    /// The address; port 0 takes a free one.
-    pub address: SocketAddr,
-    /// The file that holds the tokens of which callers must send one.
-    pub token_file: Option<PathBuf>,
-    /// What the server is called besides its address.
-    pub hosts: Vec<String>,
-}
-
-/// How a command line ended.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// With this exit code.
+pub enum Next {
+    /// It ends with this exit code: the command has run.
     Exit(u8),
-    /// It asks for what `main.rs` must do.
-    Other(Other),
+    /// `ocx mcp`: it serves the protocol.
+    Serve(Serve),
+    /// `ocx demo`: it shows the main job end to end.
+    Demo,
 }
 
 /// The words after `ocx [-C DIR] WORD`, and the folder, when the command is one that must run before any thread is
@@ -129,44 +50,41 @@ pub fn verbatim(args: &[OsString], word: &str) -> Option<(Option<PathBuf>, Vec<O
 
 /// Runs a command line, without the program's name.
 #[must_use]
-pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Ended {
+pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Next {
     let words = std::iter::once(OsString::from("ocx")).chain(args);
     let matches = match arguments::command().try_get_matches_from(words) {
         Ok(matches) => matches,
-        Err(e) => return Ended::Exit(show_usage(&e, terminal)),
+        Err(e) => return Next::Exit(terminal.show_usage(&e)),
     };
     let folder = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
     let Some((command, given)) = matches.subcommand() else {
-        return Ended::Exit(USAGE);
+        return Next::Exit(USAGE);
     };
     if command == "mcp" {
-        let (binding, listen) = (arguments::binding(given), arguments::listen(given));
         return match Target::of(&matches) {
-            Ok(target) => Ended::Other(Other::Mcp { target, binding, listen }),
-            Err(e) => Ended::Exit(complain(&e, terminal).unwrap_or(REFUSED)),
+            Ok(target) => Next::Serve(Serve::of(target, given)),
+            Err(e) => Next::Exit(terminal.say(Err(e)).unwrap_or(REFUSED)),
         };
     }
     if let Some(option) = without_use(command, &matches) {
         let error = Error::new(Kind::Invalid, format!("`ocx {command}` has no use for `{option}`"))
             .with_hint(format!("Leave `{option}` out."));
-        return Ended::Exit(complain(&error, terminal).map_or(REFUSED, |_| USAGE));
+        return Next::Exit(complain(&error, terminal.err).map_or(REFUSED, |()| USAGE));
     }
     if command == "demo" {
-        return Ended::Other(Other::Demo);
+        return Next::Demo;
     }
     let made = match command {
         "bundle" => Some(bundle::run(given, &folder, terminal)),
         _ => place::run(command, given, &folder, terminal)
             .or_else(|| sync::run(command, given, &folder, terminal)),
     };
-    let code = match made {
-        Some(done) => say(done, terminal),
-        None => match Target::of(&matches) {
-            Ok(target) => run_tool(command, given, target, terminal),
-            Err(e) => complain(&e, terminal),
-        },
+    let code = match (made, Target::of(&matches)) {
+        (Some(done), _) => terminal.say(done),
+        (None, Ok(target)) => run_tool(command, given, target, terminal),
+        (None, Err(e)) => terminal.say(Err(e)),
     };
-    Ended::Exit(code.unwrap_or(REFUSED))
+    Next::Exit(code.unwrap_or(REFUSED))
 }
 
 /// The option that goes with every command but this one, where it was given.
@@ -190,24 +108,21 @@ fn run_tool(
     let (name, input) = if command == "call" {
         match called(given, terminal) {
             Ok(call) => call,
-            Err(e) => return complain(&e, terminal).map(|_| USAGE),
+            Err(e) => return complain(&e, terminal.err).map(|()| USAGE),
         }
     } else {
-        let Some(declaration) = declared(command) else { return Ok(USAGE) };
+        let declared = Catalogue::whole().declarations().find(|d| d.command() == command);
+        let Some(declaration) = declared else { return Ok(USAGE) };
         (declaration.name.to_owned(), arguments::input(declaration, given))
     };
-    let session = target.service().with_password(terminal.password.as_deref());
-    let answer = tool::call(&session, &name, input, &CallControl::patient());
+    let service = target.service().with_password(terminal.password.as_deref());
+    let answer = tool::call(&service, &name, input, &CallControl::patient());
     if json || command == "call" {
         writeln!(terminal.out, "{answer}")?;
     } else {
-        show_answer(&answer, terminal)?;
+        terminal.show(&answer)?;
     }
     Ok(if answer.ok() { DONE } else { REFUSED })
-}
-
-fn declared(command: &str) -> Option<&'static Declaration> {
-    tool::catalogue::TOOLS.iter().map(|t| t.declaration()).find(|d| d.command() == command)
 }
 
 /// The tool and the input of `ocx call`; `-` reads the input from standard input.
@@ -225,42 +140,10 @@ fn called(given: &ArgMatches, terminal: &mut Terminal<'_>) -> Result<(String, Va
     Ok((text("tool"), input))
 }
 
-fn show_answer(answer: &Answer, terminal: &mut Terminal<'_>) -> std::io::Result<()> {
-    let shown = show::readable(answer, terminal.out_is_terminal);
-    terminal.out.write_all(shown.out.as_bytes())?;
-    terminal.err.write_all(shown.err.as_bytes())
-}
-
-fn say(done: Result<String>, terminal: &mut Terminal<'_>) -> std::io::Result<u8> {
-    match done {
-        Ok(words) => writeln!(terminal.out, "{words}").map(|()| DONE),
-        Err(e) => complain(&e, terminal),
-    }
-}
-
-fn complain(error: &Error, terminal: &mut Terminal<'_>) -> std::io::Result<u8> {
-    writeln!(terminal.err, "ocx: {error}")?;
-    if let Some(hint) = error.hint() {
-        writeln!(terminal.err, "{hint}")?;
-    }
-    Ok(REFUSED)
-}
-
-/// Help goes to `out` and is no failure; a wrong command line goes to `err`.
-fn show_usage(usage: &clap::Error, terminal: &mut Terminal<'_>) -> u8 {
-    let text = usage.render();
-    if usage.use_stderr() {
-        let _ = write!(terminal.err, "{text}");
-        USAGE
-    } else {
-        let _ = write!(terminal.out, "{text}");
-        DONE
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::Binding;
 
     fn words(line: &str) -> Vec<OsString> {
         line.split(' ').map(OsString::from).collect()
@@ -286,7 +169,7 @@ mod tests {
                 password: None,
             };
             match run(words(line), &mut terminal) {
-                Ended::Other(Other::Mcp { binding, .. }) => binding,
+                Next::Serve(serve) => serve.binding,
                 other => panic!("{other:?}"),
             }
         };

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 
-use super::{Terminal, sync};
+use super::sync;
+use super::target::{self, open_repository};
+use super::terminal::Terminal;
 use crate::checkout::{Checkout, MergeHow, Updated};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::name::{User, shown};
 use crate::repo::{NewRepository, Repository};
 use crate::sync::{Remote, SyncOptions};
@@ -44,7 +46,7 @@ fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<S
     let remote = Remote::parse(text(given, "url").unwrap_or_default())?;
     let remote = sync::reached(remote, given, folder, terminal)?;
     let user = match text(given, "user") {
-        Some(name) => someone(name)?,
+        Some(name) => target::login(name)?,
         None => remote.user().cloned().map_or_else(|| User::parse(login.unwrap_or("admin")), Ok)?,
     };
     let repository =
@@ -56,8 +58,8 @@ fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<S
 }
 
 fn open(given: &ArgMatches, folder: &Path) -> Result<String> {
-    let repository = Repository::open(&path(given, "repository", folder))?;
-    let user = text(given, "user").map(someone).transpose()?;
+    let repository = open_repository(&path(given, "repository", folder))?;
+    let user = text(given, "user").map(target::login).transpose()?;
     let dir = path(given, "dir", folder);
     let checkout = Checkout::open(&repository, &dir, text(given, "version"), user.as_ref())?;
     if let Some(objective) = text(given, "objective") {
@@ -73,7 +75,7 @@ fn open(given: &ArgMatches, folder: &Path) -> Result<String> {
 
 /// Fossil's own update would bring back files that were renamed or removed without its knowing.
 fn update(given: &ArgMatches, folder: &Path) -> Result<String> {
-    let checkout = Checkout::at(folder)?;
+    let checkout = target::checkout(folder)?;
     let store = checkout.repository().store();
     let version = match text(given, "version") {
         Some(version) => version.to_owned(),
@@ -86,7 +88,7 @@ fn update(given: &ArgMatches, folder: &Path) -> Result<String> {
 }
 
 fn merge(given: &ArgMatches, folder: &Path) -> Result<String> {
-    let checkout = Checkout::at(folder)?;
+    let checkout = target::checkout(folder)?;
     let version = text(given, "version").unwrap_or_default();
     let how = [
         ("integrate", MergeHow::Integrate),
@@ -111,16 +113,6 @@ fn listed(head: String, updated: &Updated) -> String {
         format!("{}: {}{more}", path(&file.path), file.what)
     });
     std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n")
-}
-
-/// A login as whom saves can be made.
-pub(super) fn someone(name: &str) -> Result<User> {
-    let user = User::parse(name)?;
-    if user.is_group() {
-        let what = format!("`{user}` is one of Fossil's groups, and nobody's login");
-        return Err(Error::new(Kind::Invalid, what).with_hint("Name the login of a person or an agent."));
-    }
-    Ok(user)
 }
 
 fn text<'a>(given: &'a ArgMatches, name: &str) -> Option<&'a str> {

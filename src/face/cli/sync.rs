@@ -6,11 +6,10 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 
-use super::Terminal;
-use crate::checkout::Checkout;
+use super::target;
+use super::terminal::Terminal;
 use crate::error::{Error, Kind, Result};
 use crate::name::Password;
-use crate::repo::Repository;
 use crate::sync::{Connection, Outcome, Reach, Remote, SyncOptions, Synced};
 
 /// The two commands.
@@ -78,10 +77,7 @@ fn synced(
     folder: &Path,
     terminal: &Terminal<'_>,
 ) -> Result<String> {
-    let repository = match given.get_one::<PathBuf>("repository") {
-        Some(path) => Repository::open(&folder.join(path))?,
-        None => Checkout::at(folder)?.repository().clone(),
-    };
+    let repository = target::repository(given, folder)?;
     let remote = match given.get_one::<String>("url") {
         Some(url) => Remote::parse(url)?,
         None => repository.remote()?.ok_or_else(|| {

@@ -1,65 +1,73 @@
 //! The agent of the demonstration: an MCP client that prints what it calls and what it gets.
 
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-use rmcp::ServiceExt;
-use rmcp::model::CallToolRequestParams;
-use rmcp::service::{RoleClient, RunningService};
-use serde_json::Value;
-use tokio::process::{Child, Command};
+use serde_json::{Value, json};
 
-use super::{Story, unexpected};
+use super::story::{Story, unexpected};
 use crate::error::{Error, Kind, Result};
 use crate::text;
+
+/// The revision of the protocol that it speaks.
+const REVISION: &str = "2025-11-25";
 
 /// The longest piece of a call or answer that is printed, in bytes.
 const SHOWN: usize = 150;
 
-/// A session with a server that runs in the agent's checkout.
+/// A session with a server that runs in the agent's checkout: a line of JSON for each message.
 pub struct Agent {
-    session: RunningService<RoleClient, ()>,
     server: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    requests: u64,
 }
 
 impl Agent {
     /// Starts `ocx mcp` in `checkout` and opens a session.
-    pub async fn start(checkout: PathBuf) -> Result<Self> {
+    pub fn start(checkout: &Path) -> Result<Self> {
         let cannot = |e| Error::io("cannot start `ocx mcp`", e);
         let mut server = Command::new(std::env::current_exe().map_err(cannot)?)
             .arg("-C")
             .arg(checkout)
             .arg("mcp")
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .kill_on_drop(true)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .map_err(cannot)?;
-        let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else {
-            return Err(unexpected("`ocx mcp`", "it has no streams"));
-        };
-        let session =
-            ().serve((output, input)).await.map_err(|e| unexpected("the MCP handshake", &e.to_string()))?;
-        Ok(Self { session, server })
+        let (input, output) = (server.stdin.take(), server.stdout.take());
+        let output = output.ok_or_else(|| unexpected("`ocx mcp`", "it has no standard output"))?;
+        let mut agent = Self { server, input, output: BufReader::new(output), requests: 0 };
+        let client = json!({"name": "ocx demo", "version": env!("CARGO_PKG_VERSION")});
+        let hello = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client});
+        let server = agent.request("initialize", hello)?;
+        if server["protocolVersion"] != REVISION {
+            return Err(unexpected("initialize", &server.to_string()));
+        }
+        agent.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        Ok(agent)
     }
 
     /// How many tools the server offers.
-    pub async fn tools(&self) -> Result<usize> {
+    pub fn tools(&mut self) -> Result<usize> {
+        let listed = self.request("tools/list", json!({}))?;
         let tools =
-            self.session.list_all_tools().await.map_err(|e| unexpected("tools/list", &e.to_string()))?;
+            listed["tools"].as_array().ok_or_else(|| unexpected("tools/list", &listed.to_string()))?;
         Ok(tools.len())
     }
 
     /// Ends the session; the server is gone afterwards.
-    pub async fn stop(mut self) -> Result<()> {
-        self.session.cancel().await.map_err(|e| unexpected("the end of the session", &e.to_string()))?;
-        self.server.wait().await.map_err(|e| Error::io("cannot wait for `ocx mcp`", e))?;
-        Ok(())
+    pub fn stop(mut self) -> Result<()> {
+        self.input = None;
+        let ended = self.server.wait().map_err(|e| Error::io("cannot wait for `ocx mcp`", e))?;
+        if ended.success() { Ok(()) } else { Err(unexpected("the end of the session", &ended.to_string())) }
     }
 
     /// Makes a call that must be done.
-    pub async fn expect(&mut self, story: &mut Story<'_>, tool: &str, arguments: Value) -> Result<Value> {
-        let answer = self.call(story, tool, arguments).await?;
+    pub fn expect(&mut self, story: &mut Story<'_>, tool: &str, arguments: Value) -> Result<Value> {
+        let answer = self.call(story, tool, arguments)?;
         if answer["ok"] == Value::Bool(true) {
             Ok(answer)
         } else {
@@ -68,47 +76,80 @@ impl Agent {
     }
 
     /// Makes a call that must be refused for the reason of `kind`.
-    pub async fn refused(
+    pub fn refused(
         &mut self,
         story: &mut Story<'_>,
         tool: &str,
         arguments: Value,
         kind: Kind,
     ) -> Result<Value> {
-        let answer = self.call(story, tool, arguments).await?;
+        let answer = self.call(story, tool, arguments)?;
         let as_expected = answer["ok"] == Value::Bool(false) && answer["code"] == kind.code();
         if as_expected { Ok(answer) } else { Err(unexpected(tool, &answer.to_string())) }
     }
 
     /// Makes the call that a refusal gave, just as it stands; it must be done.
-    pub async fn follow(&mut self, story: &mut Story<'_>, refused: &Value) -> Result<Value> {
+    pub fn follow(&mut self, story: &mut Story<'_>, refused: &Value) -> Result<Value> {
         let (tool, arguments) = next_call(refused)?;
-        self.expect(story, &tool, arguments).await
+        self.expect(story, &tool, arguments)
     }
 
-    /// The same, where that call must be refused in turn.
-    pub async fn follow_to_refusal(
-        &mut self,
-        story: &mut Story<'_>,
-        refused: &Value,
-        kind: Kind,
-    ) -> Result<Value> {
+    /// Makes the call that a refusal gave; it must be refused in turn.
+    pub fn follow_to_refusal(&mut self, story: &mut Story<'_>, refused: &Value, kind: Kind) -> Result<Value> {
         let (tool, arguments) = next_call(refused)?;
-        self.refused(story, &tool, arguments, kind).await
+        self.refused(story, &tool, arguments, kind)
     }
 
-    async fn call(&mut self, story: &mut Story<'_>, tool: &str, arguments: Value) -> Result<Value> {
+    fn call(&mut self, story: &mut Story<'_>, tool: &str, arguments: Value) -> Result<Value> {
         story.say(&format!("-> {tool} {}", cut(&arguments.to_string())))?;
         let started = Instant::now();
-        let object = arguments.as_object().cloned().unwrap_or_default();
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(object);
-        let result = self.session.call_tool(params).await.map_err(|e| unexpected(tool, &e.to_string()))?;
+        let mut result = self.request("tools/call", json!({"name": tool, "arguments": arguments}))?;
         let ms = started.elapsed().as_secs_f64() * 1000.0;
-        let answer = result
-            .structured_content
-            .ok_or_else(|| unexpected(tool, "the answer has no structured content"))?;
+        let answer = result["structuredContent"].take();
+        if !answer.is_object() {
+            return Err(unexpected(tool, "the answer has no structured content"));
+        }
         story.say(&format!("<- {:>6.1} ms  {}", ms, gist(&answer)))?;
         Ok(answer)
+    }
+
+    /// Sends a request and waits for its result.
+    fn request(&mut self, method: &str, params: Value) -> Result<Value> {
+        self.requests += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params}))?;
+        loop {
+            let mut message = self.receive(method)?;
+            if message["id"] != self.requests {
+                continue;
+            }
+            return match message.get_mut("result") {
+                Some(result) => Ok(result.take()),
+                None => Err(unexpected(method, &message["error"].to_string())),
+            };
+        }
+    }
+
+    fn send(&mut self, message: &Value) -> Result<()> {
+        let cannot = |e| Error::io("cannot write to `ocx mcp`", e);
+        let Some(input) = &mut self.input else { return Ok(()) };
+        writeln!(input, "{message}").and_then(|()| input.flush()).map_err(cannot)
+    }
+
+    fn receive(&mut self, method: &str) -> Result<Value> {
+        let mut line = String::new();
+        match self.output.read_line(&mut line) {
+            Ok(0) => Err(unexpected(method, "`ocx mcp` ended")),
+            Ok(_) => serde_json::from_str(&line).map_err(|e| unexpected(method, &format!("{e}: {line}"))),
+            Err(e) => Err(Error::io("cannot read from `ocx mcp`", e)),
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // After a failure it may still run; after `stop` it has ended.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
     }
 }
 

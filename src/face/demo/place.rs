@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::Story;
+use super::story::Story;
 use crate::checkout::{CheckIn, Checkout};
 use crate::engine;
 use crate::error::{Error, Kind, Result};

@@ -12,16 +12,18 @@ use rmcp::model::ServerResult;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 
-use super::GRACE;
-use super::rescue::{self, Judged, MESSAGE_BYTES_MAX};
+use super::repair::{self, Judged, MESSAGE_BYTES_MAX};
+use crate::cancel::Cancel;
 
-/// How many messages wait in each direction before the other side is held up.
+/// How many messages wait in each direction before their sender has to wait.
 const QUEUE: usize = 64;
 
-/// From which length of its text on an answer is written out on a thread of its own, in bytes.
+/// An answer with more text than this is written out on a thread of its own, in bytes.
 const LONG_BYTES: usize = 256 << 10;
+
+/// How long calls in flight may go on when the input has ended.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// How long the last answers may take to be written when the session ends.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -31,7 +33,7 @@ pub struct Lines {
     incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     written: Option<oneshot::Receiver<()>>,
-    closing: CancellationToken,
+    closing: Cancel,
     opened: bool,
 }
 
@@ -43,7 +45,7 @@ impl Lines {
     pub fn start(
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
-        closing: CancellationToken,
+        closing: Cancel,
     ) -> std::io::Result<Self> {
         let (to_session, incoming) = mpsc::channel(QUEUE);
         let (outgoing, to_client) = mpsc::channel(QUEUE);
@@ -59,10 +61,10 @@ impl Lines {
         Ok(Self { incoming, outgoing: Some(outgoing), written: Some(written), closing, opened: false })
     }
 
-    /// Before a session is open only requests make sense; anything else would end it.
+    /// Before a session is open only requests are let through; anything else would end it.
     fn admits(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
         let request = matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
-        self.opened |= request && rescue::opens(message);
+        self.opened |= request && repair::opens(message);
         request || self.opened
     }
 }
@@ -110,7 +112,7 @@ impl Transport<RoleServer> for Lines {
     }
 }
 
-/// Whether writing a message out takes long enough to hold up the messages that share a worker with it.
+/// Whether a message takes so long to write out that it would hold up others on the same worker.
 fn is_long(message: &TxJsonRpcMessage<RoleServer>) -> bool {
     let TxJsonRpcMessage::<RoleServer>::Response(response) = message else { return false };
     let ServerResult::CallToolResult(result) = &response.result else { return false };
@@ -126,9 +128,9 @@ fn read_all(
     let mut framer = Framer::new(input);
     while let Some(frame) = framer.next() {
         let judged = match frame {
-            Frame::Line(line) => rescue::judge(line),
+            Frame::Line(line) => repair::judge(line),
             Frame::TooLong(bytes) => Judged::Reply {
-                reply: rescue::over_the_limit(&format!("a line of {bytes} bytes")),
+                reply: repair::over_the_limit(&format!("a line of {bytes} bytes")),
                 under_id: false,
             },
         };
@@ -152,7 +154,7 @@ fn write_all(mut output: impl Write, mut lines: mpsc::Receiver<Vec<u8>>) {
     }
 }
 
-/// What stood between two line ends.
+/// What stood between two line ends: a line, or the length of one that is too long.
 enum Frame<'a> {
     Line(&'a [u8]),
     TooLong(usize),
@@ -178,7 +180,7 @@ impl<R: Read> Framer<R> {
         Self { input, buffer: Vec::new(), start: 0, scanned: 0, dropped: 0, ended: false }
     }
 
-    /// The next line; the last one counts without a line end too.
+    /// The next line. The last one needs no line end.
     fn next(&mut self) -> Option<Frame<'_>> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {

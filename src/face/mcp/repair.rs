@@ -1,8 +1,8 @@
-//! Judges one message, a line or a body, before the protocol machinery sees it.
+//! Judges one message, a line or a body, before the protocol machinery sees it, and repairs a call that is nearly right.
 //!
-//! A bad one gets an error that says what is wrong, under its own id where it has a usable one. A tool call that is
-//! nearly right is turned into one that the tool layer refuses in words a model reads: protocol errors often never
-//! reach it. Nothing is guessed or coerced.
+//! A bad message gets an error that says what is wrong, under its own id if that is usable. A call with broken arguments
+//! becomes one that the tool layer refuses in words that a model reads: protocol errors often never reach it. Nothing is
+//! guessed or coerced.
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientRequest, GetMeta, ProtocolVersion};
@@ -21,11 +21,11 @@ const INVALID_PARAMS: i32 = -32_602;
 
 /// What becomes of a message.
 pub enum Judged {
-    /// It is one for the session.
+    /// It goes to the session.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// An error to send back, and whether it carries the id of a request.
+    /// An error goes back; `under_id` says whether it carries the id of a request.
     Reply { reply: Vec<u8>, under_id: bool },
-    /// Nothing: an empty line, or a notification or response that means nothing here.
+    /// Nothing: it is an empty line, or a notification or response that means nothing here.
     Nothing,
 }
 
@@ -82,7 +82,7 @@ fn judge_object(mut message: Map<String, Value>) -> Judged {
         return refuse(id, INVALID_REQUEST, "`method` must be a string");
     }
     if id.is_some() && method == "tools/call" {
-        if let Err(words) = mend_call(&mut message) {
+        if let Err(words) = repair_call(&mut message) {
             return refuse(id, INVALID_PARAMS, words);
         }
     } else if message.get("params").is_some_and(Value::is_null) {
@@ -91,8 +91,8 @@ fn judge_object(mut message: Map<String, Value>) -> Judged {
     pass(message, id)
 }
 
-/// Makes a call with unusable arguments one that is refused in words; a call without a name is a protocol error.
-fn mend_call(message: &mut Map<String, Value>) -> Result<(), &'static str> {
+/// Turns a call with unusable arguments into one that is refused in words. A call without a name is a protocol error.
+fn repair_call(message: &mut Map<String, Value>) -> Result<(), &'static str> {
     let Some(Value::Object(params)) = message.get_mut("params") else {
         return Err("`params` must be an object with `name` and `arguments`");
     };
@@ -127,8 +127,8 @@ fn refuse_call(params: &mut Map<String, Value>, reason: Value) {
     meta[REFUSAL] = reason;
 }
 
-/// A line that is no JSON. One kind is common and harmless to tell apart: half of a surrogate pair, which a model
-/// writes when an emoji is cut in two.
+/// Judges a line that is no JSON. One fault is common and easy to tell: half of a surrogate pair, which a model writes
+/// when an emoji is cut in two.
 fn judge_broken(line: &[u8], error: &serde_json::Error) -> Judged {
     let Some(Ok(Value::Object(mut message))) =
         without_lone_surrogates(line).map(|l| serde_json::from_slice(&l))
@@ -146,30 +146,30 @@ fn judge_broken(line: &[u8], error: &serde_json::Error) -> Judged {
     refuse(id, INVALID_PARAMS, words)
 }
 
-/// The line with each lone surrogate escape replaced, where it has any.
+/// The line with each lone surrogate escape replaced. Returns nothing if there is none.
 fn without_lone_surrogates(line: &[u8]) -> Option<Vec<u8>> {
-    let mut mended = Vec::with_capacity(line.len());
+    let mut repaired = Vec::with_capacity(line.len());
     let mut found = false;
     let mut rest = line;
     while let Some(at) = memchr::memchr(b'\\', rest) {
-        mended.extend_from_slice(&rest[..at]);
+        repaired.extend_from_slice(&rest[..at]);
         rest = &rest[at..];
         let length = match (unit(rest), rest.get(6..).and_then(unit)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
             (Some(0xD800..=0xDFFF), _) => {
                 found = true;
-                mended.extend_from_slice(b"\\ufffd");
+                repaired.extend_from_slice(b"\\ufffd");
                 rest = &rest[6..];
                 continue;
             }
             (Some(_), _) => 6,
             (None, _) => rest.len().min(2),
         };
-        mended.extend_from_slice(&rest[..length]);
+        repaired.extend_from_slice(&rest[..length]);
         rest = &rest[length..];
     }
-    mended.extend_from_slice(rest);
-    found.then_some(mended)
+    repaired.extend_from_slice(rest);
+    found.then_some(repaired)
 }
 
 /// The UTF-16 unit of a `\uXXXX` at the start of `text`.
@@ -186,7 +186,7 @@ fn pass(message: Map<String, Value>, id: Option<Value>) -> Judged {
     }
 }
 
-/// An error reply; one without a usable id carries none, as MCP has it.
+/// An error reply. Without a usable id it carries none, as MCP has it.
 fn refuse(id: Option<Value>, code: i32, message: &str) -> Judged {
     let under_id = id.is_some();
     Judged::Reply { reply: error(id, code, message), under_id }

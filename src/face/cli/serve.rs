@@ -1,0 +1,91 @@
+//! `ocx mcp`: how the protocol is to be served.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use super::target::Target;
+use crate::tool::Binding;
+
+/// What `ocx mcp` asks for: to serve the protocol, on standard input and output or over HTTP.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Serve {
+    /// Where calls act, and as whom.
+    pub target: Target,
+    /// Where callers' files are.
+    pub binding: Binding,
+    /// Where to listen instead of on standard input.
+    pub listen: Option<Listen>,
+}
+
+/// How `ocx mcp` is to listen.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// The address; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// The file that holds the tokens of which callers must send one.
+    pub token_file: Option<PathBuf>,
+    /// What the server is called besides its address.
+    pub hosts: Vec<String>,
+}
+
+impl Serve {
+    /// Reads the options of `ocx mcp`. Callers from another machine have their files there.
+    pub fn of(target: Target, given: &ArgMatches) -> Self {
+        let listen = given.get_one::<SocketAddr>("listen").map(|address| Listen {
+            address: *address,
+            token_file: given.get_one("token_file").cloned(),
+            hosts: given.get_many::<String>("host").unwrap_or_default().cloned().collect(),
+        });
+        let beyond = listen.as_ref().is_some_and(|listen| !listen.address.ip().is_loopback());
+        let binding = if beyond || given.get_flag("remote") { Binding::Remote } else { Binding::Local };
+        Self { target, binding, listen }
+    }
+}
+
+/// The command.
+pub fn command() -> Command {
+    Command::new("mcp")
+        .about("Serve the tools over MCP, on standard input and output or over HTTP")
+        .arg(
+            Arg::new("listen")
+                .long("listen")
+                .value_name("ADDR")
+                .num_args(0..=1)
+                .default_missing_value("0")
+                .value_parser(address)
+                .help("Serve over HTTP at this address, such as 127.0.0.1:8765; a port alone is one of this machine only, and 0 takes a free one"),
+        )
+        .arg(
+            Arg::new("remote")
+                .long("remote")
+                .action(ArgAction::SetTrue)
+                .help("Say that callers have their files elsewhere; implied by an address that is not loopback"),
+        )
+        .arg(
+            Arg::new("token_file")
+                .long("token-file")
+                .value_name("FILE")
+                .requires("listen")
+                .value_parser(value_parser!(PathBuf))
+                .help("The file with the tokens of which callers must send one as their bearer token, in lines of LOGIN TOKEN, or a token alone for the checkout's user; OCX_TOKEN otherwise"),
+        )
+        .arg(
+            Arg::new("host")
+                .long("host")
+                .value_name("NAME")
+                .requires("listen")
+                .action(ArgAction::Append)
+                .help("A name, besides its address, by which callers may call the server"),
+        )
+}
+
+/// An address with its port, or the port of the loopback address.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    text.parse()
+        .map_err(|_| "it must be ADDRESS:PORT, such as 127.0.0.1:8765 or [::1]:8765, or a port".to_owned())
+}

@@ -1,0 +1,75 @@
+//! Where commands act, and as whom: a checkout or a repository, and a login.
+
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+
+use crate::checkout::Checkout;
+use crate::error::{Error, Kind, Result};
+use crate::name::User;
+use crate::repo::Repository;
+use crate::tool::Service;
+
+/// Where tools act, and as whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The folder of the checkout.
+    pub folder: PathBuf,
+    /// The repository file, where calls act on it without a checkout.
+    pub repository: Option<PathBuf>,
+    /// The login to act as, where it is not the checkout's or the repository's own user.
+    pub login: Option<User>,
+}
+
+impl Target {
+    /// Reads the options that go with every command.
+    pub fn of(given: &ArgMatches) -> Result<Self> {
+        let folder = given.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
+        let repository = given.get_one::<PathBuf>("repository").map(|path| folder.join(path));
+        let login = given.get_one::<String>("user").map(|name| login(name)).transpose()?;
+        Ok(Self { folder, repository, login })
+    }
+
+    /// The service there.
+    #[must_use]
+    pub fn service(self) -> Service {
+        let service = match self.repository {
+            Some(path) => Service::of_repository(path),
+            None => Service::at(self.folder),
+        };
+        match self.login {
+            Some(login) => service.acting_as(login),
+            None => service,
+        }
+    }
+}
+
+/// A login as whom saves can be made.
+pub fn login(name: &str) -> Result<User> {
+    let user = User::parse(name)?;
+    if user.is_group() {
+        let what = format!("`{user}` is one of Fossil's groups, and nobody's login");
+        return Err(Error::new(Kind::Invalid, what).with_hint("Name the login of a person or an agent."));
+    }
+    Ok(user)
+}
+
+/// The checkout that holds `folder`.
+pub fn checkout(folder: &Path) -> Result<Checkout> {
+    let hint = "Open one with `ocx open REPO DIR`, or name its folder with `ocx -C DIR`.";
+    Checkout::at(folder).map_err(|e| if e.kind() == Kind::NotFound { e.with_hint(hint) } else { e })
+}
+
+/// The repository file that the command line names, or that of the checkout that holds `folder`.
+pub fn repository(given: &ArgMatches, folder: &Path) -> Result<Repository> {
+    match given.get_one::<PathBuf>("repository") {
+        Some(path) => open_repository(&folder.join(path)),
+        None => Ok(checkout(folder)?.repository().clone()),
+    }
+}
+
+/// The repository file at `path`.
+pub fn open_repository(path: &Path) -> Result<Repository> {
+    let hint = "Check the path, or make one with `ocx init`.";
+    Repository::open(path).map_err(|e| if e.kind() == Kind::NotFound { e.with_hint(hint) } else { e })
+}

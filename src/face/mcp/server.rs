@@ -1,0 +1,201 @@
+//! The server as rmcp sees it, whatever brings the messages: every call of a tool goes through here.
+
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::Value;
+
+use super::progress::{self, Progress};
+use super::{listing, repair};
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind};
+use crate::http::Caller;
+use crate::tool::{self, Answer, CallControl, Catalogue, Hints, Refusal, Service};
+
+/// The catalogue for MCP clients. Clones are one server.
+#[derive(Clone)]
+pub struct Server {
+    service: Arc<Service>,
+    closing: Cancel,
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(
+                Implementation::new("ocx", env!("CARGO_PKG_VERSION"))
+                    .with_title("OCX: tools for a Fossil checkout"),
+            )
+            .with_instructions(listing::instructions(&self.service))
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(listing::tools(&self.service))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(reason) = context.meta.get(repair::REFUSAL) {
+            return Ok(result(refused(self.service.catalogue(), &request.name, reason)).into());
+        }
+        Ok(self.call(request, context).await.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let modern = context.meta.protocol_version().is_some();
+        let known =
+            KNOWN_METHODS.contains(&request.method.as_str()) && !(modern && request.method == "initialize");
+        Err(if known {
+            ErrorData::invalid_params(format!("the parameters of {} do not fit", request.method), None)
+        } else {
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("no method {}", cut(&request.method)), None)
+        })
+    }
+}
+
+/// Methods that reach [`ServerHandler::on_custom_request`] only if their parameters do not fit. Requests that carry their
+/// own metadata have no `initialize`.
+const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
+
+impl Server {
+    /// A server whose calls act where `service` does, and end when `closing` is cancelled.
+    pub fn new(service: Service, closing: Cancel) -> Self {
+        Self { service: Arc::new(service), closing }
+    }
+
+    /// The service, acting as the caller.
+    fn service_for(&self, context: &RequestContext<RoleServer>) -> Arc<Service> {
+        let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
+        match caller.and_then(|caller| caller.login.clone()) {
+            Some(login) => Arc::new(self.service.acting_as(login)),
+            None => Arc::clone(&self.service),
+        }
+    }
+
+    /// Runs the call so that nothing else waits for it. A call that only looks runs on this thread, after other tasks
+    /// were moved off it; any other runs on a thread of its own.
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let tool = self.service.catalogue().find(&request.name);
+        let looks = tool.is_some_and(|tool| tool.declaration().hints == Hints::LOOKS);
+        if looks && context.meta.get_progress_token().is_none() {
+            let (service, control) = (self.service_for(&context), CallControl::default());
+            let _bridge = CancelBridge::new(context.ct.clone().cancelled_owned(), control.handle());
+            let input = request.arguments.map_or(Value::Null, Value::Object);
+            return tokio::task::block_in_place(|| {
+                result(tool::call(&service, &request.name, input, &control))
+            });
+        }
+        self.call_beside(request, context).await
+    }
+
+    /// Runs the call on a thread of its own, and tells the client now and then that it goes on.
+    async fn call_beside(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let name = request.name.into_owned();
+        let control = Arc::new(CallControl::default());
+        // Over HTTP the call is dropped when its connection is.
+        let _gone = Gone(control.handle().clone());
+        let cancel = control.handle().clone();
+        let _closing = self.closing.on_cancel(move || cancel.cancel());
+        let mut job = tokio::task::spawn_blocking({
+            let (service, control, name) = (self.service_for(&context), Arc::clone(&control), name.clone());
+            let input = request.arguments.map_or(Value::Null, Value::Object);
+            move || result(tool::call(&service, &name, input, &control))
+        });
+        let progress = Progress::wanted(&context);
+        let answer = loop {
+            tokio::select! {
+                done = &mut job => break done,
+                () = context.ct.cancelled() => {
+                    control.cancel();
+                    break job.await;
+                }
+                () = tokio::time::sleep(progress::EVERY), if progress.is_some() => {
+                    if let Some(progress) = &progress {
+                        progress.tell(control.last_line()).await;
+                    }
+                }
+            }
+        };
+        answer.unwrap_or_else(|e| {
+            let error = Error::new(Kind::Internal, "the tool's thread broke").caused_by(e);
+            result(Answer::refused(&name, false, Vec::new(), error.into()))
+        })
+    }
+}
+
+/// Cancels a call that nobody waits for any more.
+struct Gone(Cancel);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Hands the protocol's cancel on to a call, until this is dropped.
+struct CancelBridge(tokio::task::AbortHandle);
+
+impl CancelBridge {
+    fn new(cancelled: impl Future<Output = ()> + Send + 'static, cancel: &Cancel) -> Self {
+        let cancel = cancel.clone();
+        let waiting = tokio::spawn(async move {
+            cancelled.await;
+            cancel.cancel();
+        });
+        Self(waiting.abort_handle())
+    }
+}
+
+impl Drop for CancelBridge {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The same JSON as text and as structured content: some clients show a model the one, some the other.
+fn result(answer: Answer) -> CallToolResult {
+    if answer.ok() {
+        CallToolResult::structured(answer.into_json())
+    } else {
+        CallToolResult::structured_error(answer.into_json())
+    }
+}
+
+/// The refusal of a call whose arguments could not be read.
+fn refused(catalogue: Catalogue, name: &str, reason: &Value) -> Answer {
+    let why = reason["why"].as_str().unwrap_or("the arguments cannot be read");
+    let error =
+        Error::new(Kind::Invalid, why).with_hint("Send `arguments` as a JSON object of well-formed strings.");
+    let tool = catalogue.find(name).map(tool::Tool::declaration);
+    let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::repair::named(tool, meant));
+    Answer::refused(name, false, Vec::new(), Refusal::from(error).or_next(next))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(100).collect()
+}
