@@ -108,7 +108,8 @@ fn each_result_has_a_schema_that_names_its_fields_and_may_be_null() {
         assert!(schema["properties"].as_object().is_some_and(|fields| fields.len() > 1), "{}", tool.name);
         check(tool.name, &schema);
         let sent = &output_schema(tool)["properties"]["result"];
-        let names = |schema: &Value| schema["properties"].as_object().map(|f| f.keys().cloned().collect::<Vec<_>>());
+        let names =
+            |schema: &Value| schema["properties"].as_object().map(|f| f.keys().cloned().collect::<Vec<_>>());
         assert_eq!(names(sent), names(&schema), "{}", tool.name);
     }
 }
