@@ -28,7 +28,7 @@ pub fn input_schema(tool: &Declaration) -> Map<String, Value> {
 pub fn output_schema(tool: &Declaration) -> Map<String, Value> {
     let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));
     let properties = json!({
-        "ok": flag, "tool": text, "dry_run": flag, "log": {"type": "array"}, "result": (tool.result)(),
+        "ok": flag, "tool": text, "dry_run": flag, "log": {"type": "array"}, "result": outer(&(tool.result)()),
         "stopped": {"type": ["string", "null"]}, "code": text, "next_step": text, "next_call": {"type": "object"},
     });
     let mut schema = Map::new();
@@ -36,6 +36,36 @@ pub fn output_schema(tool: &Declaration) -> Map<String, Value> {
     schema.insert("properties".into(), properties);
     schema.insert("required".into(), json!(["ok", "tool", "dry_run", "log", "result", "stopped"]));
     schema
+}
+
+/// The most bytes of the schema of a result, so that the list of all tools stays small.
+const RESULT_BYTES_MAX: usize = 1_000;
+
+/// The deepest level of fields that is named.
+const LEVELS_MAX: usize = 4;
+
+/// The schema of a result with as many levels of fields as fit, at least one.
+fn outer(schema: &Value) -> Value {
+    let short = |schema: &Value| schema.to_string().len() <= RESULT_BYTES_MAX;
+    let cut = (2..=LEVELS_MAX).rev().map(|levels| cut_below(levels, schema)).find(short);
+    cut.unwrap_or_else(|| cut_below(1, schema))
+}
+
+/// The schema without the fields below a number of levels.
+fn cut_below(levels: usize, schema: &Value) -> Value {
+    let Value::Object(parts) = schema else { return schema.clone() };
+    let kept = parts.iter().filter_map(|(key, part)| {
+        let part = match (key.as_str(), part) {
+            ("properties", Value::Object(_)) if levels == 0 => return None,
+            ("properties", Value::Object(fields)) => {
+                fields.iter().map(|(name, field)| (name.clone(), cut_below(levels - 1, field))).collect()
+            }
+            ("items", items) => cut_below(levels, items),
+            (_, part) => part.clone(),
+        };
+        Some((key.clone(), part))
+    });
+    Value::Object(kept.collect())
 }
 
 fn property(field: &Field) -> Value {

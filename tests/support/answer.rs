@@ -17,9 +17,11 @@ pub fn call(service: &Service, tool: &str, input: Value) -> Value {
 #[track_caller]
 pub fn assert_fits_schema(answer: &Value) {
     let Some(tool) = TOOLS.iter().find(|t| answer["tool"] == t.declaration().name) else { return };
-    let schema = Value::Object(output_schema(tool.declaration()));
-    if let Err(misfit) = fits(answer, &schema, "answer") {
-        panic!("{misfit}\n{answer:#}\n{schema:#}");
+    let sent = Value::Object(output_schema(tool.declaration()));
+    let whole = (tool.declaration().result)();
+    let fit = fits(answer, &sent, "answer").and_then(|()| fits(&answer["result"], &whole, "result"));
+    if let Err(misfit) = fit {
+        panic!("{misfit}\n{answer:#}\n{whole:#}");
     }
 }
 

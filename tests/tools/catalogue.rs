@@ -34,7 +34,7 @@ fn each_tool_is_as_its_snapshot_shows() {
             "hints": format!("{:?}", tool.hints),
             "command": tool.command(),
             "input": input_schema(tool),
-            "result": (tool.result)(),
+            "result": output_schema(tool)["properties"]["result"],
         });
         if Binding::Remote.summary(tool) != tool.summary {
             shown["description_remote"] = Binding::Remote.description(tool).into();
@@ -107,7 +107,10 @@ fn each_result_has_a_schema_that_names_its_fields_and_may_be_null() {
         assert_eq!(schema["type"], json!(["object", "null"]), "{}", tool.name);
         assert!(schema["properties"].as_object().is_some_and(|fields| fields.len() > 1), "{}", tool.name);
         check(tool.name, &schema);
-        assert_eq!(output_schema(tool)["properties"]["result"], schema);
+        let sent = &output_schema(tool)["properties"]["result"];
+        let names =
+            |schema: &Value| schema["properties"].as_object().map(|f| f.keys().cloned().collect::<Vec<_>>());
+        assert_eq!(names(sent), names(&schema), "{}", tool.name);
     }
 }
 
