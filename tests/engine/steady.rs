@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ocx::engine;
 use ocx::error::Kind;
@@ -87,7 +87,6 @@ fn ten_thousand_mixed_calls_hold_no_more_memory_and_no_descriptor() {
     if !SANITIZED {
         assert!(growth_kb < 2048, "{growth_kb} kB more after {calls} calls");
     }
-    assert!(took < Duration::from_mins(5), "{took:?}");
     place.is_well("ten thousand calls");
 }
 

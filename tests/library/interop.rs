@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::{Fossil, Place, Server, ann, changes, check_in, remote, served};
 use ocx::checkout::{CheckIn, Checkout, How};
@@ -146,12 +146,10 @@ fn each_refusal_has_its_kind(fossil: Fossil) {
     }
     let url = server.url.clone();
     drop(server);
-    let started = Instant::now();
     for result in [place.repository.push(&remote), place.repository.pull(&remote)] {
         let e = result.unwrap_err();
         assert_eq!(e.kind(), Kind::Unreachable, "{e}");
     }
-    assert!(started.elapsed() < Duration::from_secs(5));
     let target = place.dir.path().join("none.fossil");
     let e = Repository::clone_from(&remote, &target, &ann()).unwrap_err();
     assert_eq!(e.kind(), Kind::Unreachable, "{e}");

@@ -87,7 +87,7 @@ fn unit(command: &str) -> Declared {
 fn until(what: impl Fn() -> bool) {
     let start = Instant::now();
     while !what() {
-        assert!(start.elapsed() < Duration::from_secs(10), "it did not come about");
+        assert!(start.elapsed() < super::HANG, "it did not come about");
         sleep(Duration::from_millis(5));
     }
 }
@@ -220,12 +220,11 @@ fn m07_cancelling_the_call_ends_the_tests() {
     let bench = Bench::new();
     let cancel = Cancel::new();
     let two = declared(&[("long", "sleep 300"), ("next", "true")]);
-    let start = Instant::now();
     let report = thread_scope(&bench, &two, &cancel);
     assert_eq!(report.results.len(), 1);
     assert_eq!(report.results[0].outcome, Outcome::Cancelled);
     assert_eq!(report.not_run, ["next"]);
-    assert!(report.finished && start.elapsed() < Duration::from_secs(5));
+    assert!(report.finished);
     assert!(bench.run("true").passed(), "the next call is answered");
 }
 
@@ -242,12 +241,11 @@ fn thread_scope(bench: &Bench, declared: &Declared, cancel: &Cancel) -> TestRepo
 fn m09_a_long_test_does_not_block_who_asks_about_it() {
     let bench = Bench::new();
     assert!(!bench.ask(&unit("sleep 60"), Duration::from_millis(200)).unwrap().finished);
-    let start = Instant::now();
     assert!(bench.jobs.running().is_some());
     bench.checkout.status().unwrap();
     let seen = bench.checkout.state(log::running).unwrap().unwrap();
     assert_eq!(seen.pid, std::process::id().cast_signed());
-    assert!(start.elapsed() < Duration::from_secs(1));
+    assert!(bench.jobs.running().is_some(), "all this was told while the test ran");
     bench.jobs.stop();
     assert!(bench.jobs.running().is_none());
 }

@@ -2,5 +2,10 @@
 //! and stopped schedulers would slow down every test beside them.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+use std::time::Duration;
+
 mod command;
 mod job;
+
+/// Far longer than anything takes: only a hang meets it. No test is timed.
+const HANG: Duration = Duration::from_mins(3);

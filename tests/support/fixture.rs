@@ -2,6 +2,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "inputs are written where they are used")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -119,6 +120,24 @@ impl Fixture {
     /// A program that sees nothing of this machine's users.
     pub fn command(&self, program: &str, folder: &Path) -> Command {
         self.shielded(Command::new(program), folder)
+    }
+
+    /// A shell in a folder, for which `fossil` is the reference: bash where it is installed.
+    pub fn shell(&self, folder: &Path) -> Command {
+        let bin = self.folder.path().join("bin");
+        fs::create_dir_all(&bin).expect("a folder");
+        let reference = Fossil::Reference.program();
+        let words = std::iter::once(reference.get_program()).chain(reference.get_args());
+        let words: Vec<_> = words.map(|word| format!("'{}'", word.display())).collect();
+        let script = bin.join("fossil");
+        fs::write(&script, format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "))).expect("written");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("executable");
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(bin).chain(std::env::split_paths(&path));
+        let is_here = std::env::split_paths(&path).any(|dir| dir.join("bash").is_file());
+        let mut command = self.command(if is_here { "bash" } else { "sh" }, folder);
+        command.env("PATH", std::env::join_paths(folders).expect("a path"));
+        command
     }
 
     fn shielded(&self, mut command: Command, folder: &Path) -> Command {

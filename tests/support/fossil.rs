@@ -3,15 +3,13 @@
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use ocx::repo::{NewRepository, Repository};
 use ocx::sync::Remote;
 use tempfile::TempDir;
 
 use super::place::ann;
-use super::{OCX, reference};
+use super::{OCX, reference, until};
 
 /// A plain Fossil.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,12 +72,7 @@ impl Server {
         let args = ["server", "--localhost", "--port", &port_text, repository.to_str().unwrap()];
         let child =
             fossil.command(home, home, &args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        for _ in 0..500 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                break;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
+        until("the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Self { child, url: format!("http://127.0.0.1:{port}"), port }
     }
 

@@ -2,6 +2,8 @@
 #![allow(dead_code, unused_imports, reason = "each test program uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+use std::time::{Duration, Instant};
+
 pub mod alone;
 pub mod answer;
 pub mod client;
@@ -16,6 +18,18 @@ pub mod served;
 
 /// The program under test.
 pub const OCX: &str = env!("CARGO_BIN_EXE_ocx");
+/// Far longer than anything takes: only a hang meets it. No test is timed.
+pub const HANG: Duration = Duration::from_mins(3);
+
+/// Waits until it holds.
+#[track_caller]
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < HANG, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 pub use fixture::{Fixture, fitting, four, required};
 pub use fossil::{Fossil, Server, remote, served};

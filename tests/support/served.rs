@@ -2,13 +2,12 @@
 
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use ocx::process::Supervisor;
 use ocx::tool::{CallControl, Service};
 use serde_json::{Value, json};
 
-use super::{Fixture, OCX};
+use super::{Fixture, OCX, until};
 
 /// A plain Fossil server of a fixture's repository, and a clone of it that `agent` works in.
 pub struct Served {
@@ -42,11 +41,7 @@ impl Served {
         let mut command = f.plain(f.folder());
         command.args(["server", "r.fossil", "--localhost", "--port", &port]);
         self.server = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a server"));
-        let started = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(10), "the server listens");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until("the server listens", || std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok());
     }
 
     pub fn stop(&mut self) {

@@ -1,6 +1,7 @@
 //! The rules that the folders keep: each module uses only the rows above it, `unsafe` stays in its
 //! room, files stay readable, and nothing of Fossil's is committed.
 
+mod cases;
 mod imports;
 
 use std::fs;
@@ -196,8 +197,15 @@ fn root() -> PathBuf {
 
 /// Every Rust file of `src`, by its path from the root.
 fn sources() -> Vec<(PathBuf, String)> {
+    let found = files_below("src");
+    assert!(found.len() > 20, "the sources are not where this test looks");
+    found
+}
+
+/// Every Rust file of a folder, by its path from the root.
+fn files_below(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    let mut folders = vec![root().join("src")];
+    let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("the folder is there") {
             let path = entry.expect("the entry is there").path();
@@ -211,7 +219,6 @@ fn sources() -> Vec<(PathBuf, String)> {
             }
         }
     }
-    assert!(found.len() > 20, "the sources are not where this test looks");
     found
 }
 

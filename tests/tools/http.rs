@@ -1,25 +1,14 @@
 //! The protocol over HTTP: who may call, how much, both eras, concurrency, and the end of calls and of the server.
 
 use std::io::Write;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::support::client::{answer, initialize, runs};
 use crate::support::http::{HttpServer, LEGACY, USUAL, reply, request};
-use crate::support::{Fixture, OCX, four};
+use crate::support::{Fixture, OCX, four, until};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-
-/// Waits until it holds; it must before long.
-#[track_caller]
-fn soon(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(20), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 fn modern(id: i64, method: &str, mut params: Value) -> (String, String) {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
@@ -143,15 +132,15 @@ fn m07_closing_the_response_ends_the_call_and_its_children() {
     // Without progress no byte of the answer has come yet, with it the stream is open.
     for meta in [json!({}), json!({"progressToken": "p"})] {
         let call = s.begin_call(json!({"name": "ocx_test", "arguments": {}, "_meta": meta}));
-        soon("the test starts", || runs("sleep\x007301"));
+        until("the test starts", || runs("sleep\x007301"));
         if meta.get("progressToken").is_some() {
             let mut first = [0];
             call.peek(&mut first).expect("progress is told");
         }
         drop(call);
-        soon("the child is gone in seconds", || !runs("sleep\x007301"));
+        until("the child is gone in seconds", || !runs("sleep\x007301"));
         // Until then the next call would wait for this run instead of starting one.
-        soon("the run has ended", || {
+        until("the run has ended", || {
             s.call("ocx_context", json!({}))["result"]["tests"][0]["standing"] != "running"
         });
     }
@@ -180,22 +169,21 @@ fn m08_after_a_restart_a_client_with_an_old_session_goes_on() {
 
 #[test]
 fn m09_a_long_test_holds_nothing_up_and_says_that_it_goes_on() {
-    let f = Fixture::tested("sleep 5", &[("a.txt", b"a\n"), ("big.js", &vec![b'x'; 20 << 20])]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let go = folder.path().join("go");
+    let command = format!("sleep 5; while [ ! -e '{}' ]; do sleep 0.05; done", go.display());
+    let f = Fixture::tested(&command, &[("a.txt", b"a\n"), ("big.js", &vec![b'x'; 20 << 20])]);
     let s = HttpServer::start(&f);
     let params = json!({"name": "ocx_test", "arguments": {}, "_meta": {"progressToken": "p"}});
     let mut test = s.begin_call(params);
     let mut large = s.begin_call(json!({"name": "ocx_find", "arguments": {"text": "needle"}}));
-    let fastest = (0..10)
-        .map(|_| {
-            let started = Instant::now();
-            assert_eq!(s.request("ping", json!({}))["result"], json!({}));
-            started.elapsed()
-        })
-        .min()
-        .expect("pings");
-    assert!(fastest < Duration::from_millis(20), "{fastest:?}");
+    for _ in 0..10 {
+        assert_eq!(s.request("ping", json!({}))["result"], json!({}));
+    }
     assert_eq!(s.call("ocx_read", json!({"path": "a.txt"}))["ok"], true);
     assert_eq!(answer(&reply(&mut large).json())["ok"], true);
+    // Only now may the test end: everything above was answered while it ran.
+    std::fs::write(&go, "").expect("written");
     let messages = reply(&mut test).messages();
     assert_eq!(messages[0]["method"], "notifications/progress", "{messages:?}");
     assert_eq!(messages[0]["params"]["progressToken"], "p");
@@ -266,11 +254,11 @@ fn r10_asked_to_end_it_answers_what_is_in_flight_and_leaves_no_process() {
         let f = Fixture::tested("sleep 7302", &[("a.txt", b"a\n")]);
         let mut s = HttpServer::start(&f);
         let mut call = s.begin_call(json!({"name": "ocx_test", "arguments": {}}));
-        soon("the test starts", || runs("sleep\x007302"));
+        until("the test starts", || runs("sleep\x007302"));
         s.signal(name);
         let answered = answer(&reply(&mut call).json());
         assert_eq!(answered["ok"], false, "{answered}");
-        soon("the server ends", || {
+        until("the server ends", || {
             s.child.try_wait().expect("a child").is_some_and(|status| status.success())
         });
         assert!(!runs("sleep\x007302"));
@@ -314,12 +302,9 @@ fn m09_pings_are_answered_while_20_mb_are_being_answered() {
     let input = json!({"name": "big", "bytes": 15 << 20});
     let mut big = s.begin_call(json!({"name": "ocx_unversioned_get", "arguments": input}));
     let reading = std::thread::spawn(move || reply(&mut big));
-    let mut fastest = Duration::MAX;
     let mut meanwhile = 0;
     while !reading.is_finished() {
-        let started = Instant::now();
         assert_eq!(s.request("ping", json!({}))["result"], json!({}));
-        fastest = fastest.min(started.elapsed());
         meanwhile += 1;
     }
     let answered = reading.join().expect("an answer");
@@ -329,5 +314,4 @@ fn m09_pings_are_answered_while_20_mb_are_being_answered() {
         answered.body.len()
     );
     assert_eq!(answer(&answered.json())["ok"], true);
-    assert!(fastest < Duration::from_millis(20), "{fastest:?}");
 }

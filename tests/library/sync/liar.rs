@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::TcpStream;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ocx::error::{Error, Kind};
 use ocx::repo::Repository;
@@ -156,7 +156,6 @@ fn a_server_that_always_wants_one_more_round_is_left() {
             }
         }
     });
-    let start = Instant::now();
     let cancel = ocx::cancel::Cancel::new();
     let stop = cancel.clone();
     let ended = thread::scope(|scope| {
@@ -166,7 +165,6 @@ fn a_server_that_always_wants_one_more_round_is_left() {
         });
         place.repository.sync(&over(&front.url(), quick()), &SyncOptions::pull().until(&cancel))
     });
-    assert!(start.elapsed() < Duration::from_secs(20));
     if let Err(e) = ended {
         assert!(matches!(e.kind(), Kind::Cancelled | Kind::Refused), "{e:?}");
     }

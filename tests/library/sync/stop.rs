@@ -80,14 +80,12 @@ fn a_sync_under_way_is_cancelled_from_another_thread_and_what_is_unsent_stays() 
         let remote = remote(&front.url(), "ann:secret");
         let cancel = Cancel::new();
         let options = options.until(&cancel);
-        let start = Instant::now();
         thread::scope(|scope| {
             let sync = scope.spawn(|| place.repository.sync(&remote, &options));
             until_asked(&front);
             cancel.cancel();
             assert_eq!(sync.join().unwrap().unwrap_err().kind(), Kind::Cancelled);
         });
-        assert!(start.elapsed() < Duration::from_secs(15));
         let requests = front.requests();
         assert_eq!(place.repository.sync(&remote, &options).unwrap_err().kind(), Kind::Cancelled);
         let target = dir.path().join("c.fossil");

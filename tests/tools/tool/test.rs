@@ -1,10 +1,8 @@
 //! `ocx_test`.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 
-use crate::support::{Fixture, four};
+use crate::support::{Fixture, four, until};
 
 #[test]
 fn the_answer_is_ok_only_when_every_test_passed() {
@@ -49,13 +47,17 @@ fn t15_r06_output_is_valid_text_and_the_answer_small() {
 
 #[test]
 fn an_edit_while_a_test_runs_is_made_and_takes_the_pass_away() {
-    let f = Fixture::tested("sleep 3", &[("a.txt", b"a\n")]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let [begun, go] = ["begun", "go"].map(|name| folder.path().join(name));
+    let command =
+        format!("echo > '{}'; while [ ! -e '{}' ]; do sleep 0.05; done", begun.display(), go.display());
+    let f = Fixture::tested(&command, &[("a.txt", b"a\n")]);
     std::thread::scope(|s| {
         let test = s.spawn(|| f.call("ocx_test", json!({})));
-        std::thread::sleep(Duration::from_secs(1));
-        let started = Instant::now();
+        until("the test runs", || begun.exists());
+        // An edit does not wait for a test: this one ends only after it.
         f.done("ocx_edit", json!({"path": "a.txt", "old": "a", "new": "b"}));
-        assert!(started.elapsed() < Duration::from_secs(1), "an edit does not wait for a test");
+        std::fs::write(&go, "").expect("written");
         let answer = test.join().expect("no panic");
         assert_eq!((&answer["ok"], &answer["code"]), (&json!(false), &json!("untested")), "{answer:#}");
         assert_eq!(answer["next_call"]["tool"], "ocx_test");
