@@ -51,14 +51,14 @@ pub fn run(out: &mut dyn Write) -> Result<()> {
 fn job(place: &mut Place, story: &mut Story<'_>) -> Result<()> {
     let mut agent = Agent::start(&place.checkout())?;
     story.say(&format!("\nAn MCP client starts `ocx mcp` ({} tools):", agent.tools()?))?;
-    let context = agent.expect(story, "ocx_context", json!({}))?;
+    let context = agent.expect(story, "ocx_context", &json!({}))?;
     let branch = text(&context, "/result/branch")?;
 
     story.say("\nIt finds, reads and edits; a vague edit is refused, and the answer says how to go on:")?;
-    agent.expect(story, "ocx_find", json!({"text": "Changes for version 2.2", "path": CHANGES}))?;
-    agent.expect(story, "ocx_read", json!({"path": "VERSION"}))?;
+    agent.expect(story, "ocx_find", &json!({"text": "Changes for version 2.2", "path": CHANGES}))?;
+    agent.expect(story, "ocx_read", &json!({"path": "VERSION"}))?;
     let old = json!({"path": CHANGES, "old": "<h2 id='v2_", "new": "<h2 id='v2_29'>Changes for version 2.29 (pending)</h2>\n"});
-    let refused = agent.refused(story, "ocx_edit", old, Kind::Ambiguous)?;
+    let refused = agent.refused(story, "ocx_edit", &old, Kind::Ambiguous)?;
     let read = agent.follow(story, &refused)?;
     let heading =
         text(&read, "/result/text")?.lines().find(|l| l.contains("<h2 id='v2_28'>")).map(str::to_owned);
@@ -67,20 +67,20 @@ fn job(place: &mut Place, story: &mut Story<'_>) -> Result<()> {
     let new = format!(
         "<h2 id='v2_29'>Changes for version 2.29 (pending)</h2><ol>\n  <li> Built by an agent.\n</ol>\n\n{heading}"
     );
-    agent.expect(story, "ocx_edit", json!({"path": CHANGES, "old": heading, "new": new}))?;
+    agent.expect(story, "ocx_edit", &json!({"path": CHANGES, "old": heading, "new": new}))?;
 
     story.say("\nIt may not save before the tests have passed on exactly these files:")?;
-    let refused = agent.refused(story, "ocx_save", save(), Kind::Untested)?;
+    let refused = agent.refused(story, "ocx_save", &save(), Kind::Untested)?;
     let failed = agent.follow_to_refusal(story, &refused, Kind::Untested)?;
     story.say(&format!("   the test says: {}", text(&failed, "/result/tests/0/output")?.trim()))?;
-    agent.expect(story, "ocx_edit", json!({"path": "VERSION", "old": "2.28", "new": "2.29"}))?;
-    agent.expect(story, "ocx_test", json!({}))?;
+    agent.expect(story, "ocx_edit", &json!({"path": "VERSION", "old": "2.28", "new": "2.29"}))?;
+    agent.expect(story, "ocx_test", &json!({}))?;
 
     story.say(
         "\nThe server is down when it saves: the check-in is made and kept, and saving again only pushes:",
     )?;
     place.stop_server();
-    let refused = agent.refused(story, "ocx_save", save(), Kind::NotPushed)?;
+    let refused = agent.refused(story, "ocx_save", &save(), Kind::NotPushed)?;
     let hash = Hash::parse(text(&refused, "/result/checkin")?)?;
     if Repository::open(&place.server_repository())?.store().holds(&hash)? {
         return Err(unexpected("ocx_save", "the stopped server holds the check-in"));

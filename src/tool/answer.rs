@@ -209,6 +209,9 @@ impl Answer {
     }
 
     /// The answer as JSON.
+    ///
+    /// # Panics
+    /// Never: a result is made of JSON's own types.
     #[must_use]
     pub fn into_json(self) -> Value {
         serde_json::to_value(&self).expect("an answer is made of JSON's own types")

@@ -59,7 +59,8 @@ struct CommitAndSyncResult {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Bundled {
-    bundled: BundleSummary,
+    #[serde(rename = "bundled")]
+    summary: BundleSummary,
     size: usize,
     /// The bundle as base64.
     bundle: String,
@@ -143,14 +144,14 @@ fn perform(
     };
     let named = result.taken.is_none().then(|| branch.to_string());
     let result = CommitAndSyncResult { branch: named, ..result };
-    match bundle(call, branch, have) {
+    match bundle(call, &branch, have) {
         Ok(bundled) => Ok(CommitAndSyncResult { bundled: Some(bundled), ..result }),
         Err(e) => Err(Refusal::from(e).reached(result)),
     }
 }
 
 /// The bundle, and the call that publishes it.
-fn bundle(call: &Call<'_>, branch: Branch, have: Option<Hash>) -> Result<Bundled> {
+fn bundle(call: &Call<'_>, branch: &Branch, have: Option<Hash>) -> Result<Bundled> {
     let mut selection = Selection::branch(branch.clone());
     if let Some(have) = have {
         selection = selection.for_one_who_has(have);
@@ -168,7 +169,7 @@ fn bundle(call: &Call<'_>, branch: Branch, have: Option<Hash>) -> Result<Bundled
     let (summary, text) = (encoded.summary(), encoded.text());
     Ok(Bundled {
         size: summary.size,
-        bundled: summary,
+        summary,
         bundle: text.clone(),
         next_call: RemoteCall {
             connection: "configured_remote_ocx",

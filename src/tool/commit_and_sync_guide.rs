@@ -97,7 +97,8 @@ struct GuideResult {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Step {
-    step: usize,
+    #[serde(rename = "step")]
+    number: usize,
     name: &'static str,
     #[serde(rename = "where")]
     place: &'static str,
@@ -193,16 +194,13 @@ struct Values {
 impl Values {
     fn of(call: &Call<'_>) -> Result<Self> {
         let (store, project) = (call.store(), call.store().project_code()?);
-        let (base, id, tests) = match call.workspace_if_any() {
-            Some(workspace) => {
-                let checkout = workspace.checkout();
-                (checkout.parent()?, checkout.id()?, workspace.declared())
-            }
-            // The branch is the caller's own again in each call.
-            None => {
-                let base = store.resolve("trunk")?;
-                (base, format!("{project} {}", call.user()), declared(store, &base))
-            }
+        let (base, id, tests) = if let Some(workspace) = call.workspace_if_any() {
+            let checkout = workspace.checkout();
+            (checkout.parent()?, checkout.id()?, workspace.declared())
+        } else {
+            // By this id the branch is the caller's own again in each call.
+            let base = store.resolve("trunk")?;
+            (base, format!("{project} {}", call.user()), declared(store, &base))
         };
         let base = store.check_in(&base)?;
         // The caller's own, whoever's the checkout is.
@@ -367,7 +365,7 @@ struct Steps(Vec<Step>);
 impl Steps {
     fn add(&mut self, name: &'static str, run: &str, why: &'static str) {
         let step = self.0.len() + 1;
-        self.0.push(Step { step, name, place: "local shell", run: run.to_owned(), why });
+        self.0.push(Step { number: step, name, place: "local shell", run: run.to_owned(), why });
     }
 }
 

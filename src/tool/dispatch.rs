@@ -15,6 +15,7 @@ use super::plan::Permit;
 use super::result::AnyResult;
 use super::service::Service;
 use super::{repair, suggest};
+use crate::engine;
 use crate::error::{Error, Kind};
 
 /// Calls a tool by name and answers, whatever happens.
@@ -25,11 +26,12 @@ pub fn call(service: &Service, name: &str, input: Value, control: &CallControl) 
         return unknown(service, name, &input, dry_run);
     };
     let name = tool.declaration().name;
-    let (log, outcome) = catch_unwind(AssertUnwindSafe(|| run(service, tool, input, control)))
-        .unwrap_or_else(|_| {
-            service.forget();
-            (Vec::new(), Err(Error::new(Kind::Internal, format!("`{name}` broke down")).into()))
-        });
+    // What waits for the engine ends with the call.
+    let run = || engine::with_cancel(control.handle(), || run(service, tool, input, control));
+    let (log, outcome) = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        service.forget();
+        (Vec::new(), Err(Error::new(Kind::Internal, format!("`{name}` broke down")).into()))
+    });
     match outcome {
         Ok(result) => Answer::done(name, dry_run, log, result),
         Err(refusal) => Answer::refused(name, dry_run, log, checked(service, refusal)),

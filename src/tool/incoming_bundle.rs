@@ -42,15 +42,17 @@ pub(super) struct LandedCheckIn {
     /// Its page on the server. Absent before it is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Who brought it. Absent before it has landed, null if that is not known.
+    /// Who brought it. Absent before it has landed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub receipt: Option<Option<LandedReceipt>>,
+    pub receipt: Option<LandedReceipt>,
 }
 
+/// Whom the last repository on the way names. It is null if this repository cannot know.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct LandedReceipt {
-    pub user: String,
-    pub time: String,
+#[serde(untagged)]
+pub(super) enum LandedReceipt {
+    Of { user: String, time: String },
+    Unknown(()),
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

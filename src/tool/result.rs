@@ -185,8 +185,6 @@ mod tests {
         #[serde(skip_serializing_if = "Option::is_none")]
         absent: Option<Hash>,
         nothing: Option<f64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        absent_or_null: Option<Option<String>>,
     }
 
     impl ToolResult for Whole {}
@@ -208,7 +206,6 @@ mod tests {
                     },
                     "absent": {"type": ["string", "null"]},
                     "nothing": {"type": ["number", "null"]},
-                    "absent_or_null": {"type": ["string", "null"]},
                 },
             })
         );

@@ -252,10 +252,13 @@ fn acknowledge(call: &Call<'_>, result: &mut Landed) -> Result<()> {
     for entry in &mut result.landing.landed {
         if result.delivery.pushed {
             entry.link = call.link(&entry.checkin)?;
-            entry.receipt = Some(None);
+            entry.receipt = Some(LandedReceipt::Unknown(()));
         } else {
             let receipt = call.store().receipt(&entry.checkin)?;
-            entry.receipt = Some(receipt.map(|r| LandedReceipt { user: r.user, time: r.time }));
+            entry.receipt = Some(match receipt {
+                Some(r) => LandedReceipt::Of { user: r.user, time: r.time },
+                None => LandedReceipt::Unknown(()),
+            });
         }
     }
     Ok(())

@@ -50,7 +50,7 @@ static DECLARATION: Declaration = Declaration {
 #[serde(untagged)]
 enum WikiReadResult {
     Pages(WikiPages),
-    Page(WikiLines),
+    Page(Box<WikiLines>),
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -148,7 +148,7 @@ fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Resul
         Refusal::from(e).next(DECLARATION.name, last)
     })?;
     let WikiVersion { hash, user, time, pending, .. } = found.version;
-    Ok(WikiReadResult::Page(WikiLines {
+    Ok(WikiReadResult::Page(Box::new(WikiLines {
         versions: versions(wiki, &name)?,
         page: name.to_string(),
         version: hash,
@@ -157,7 +157,7 @@ fn page_of(wiki: &Wiki, page: &str, version: Option<&str>, from: usize) -> Resul
         pending: pending.then_some(true),
         mimetype: found.mimetype,
         lines: lines.shown(),
-    }))
+    })))
 }
 
 fn versions(wiki: &Wiki, page: &PageName) -> Result<Versions> {

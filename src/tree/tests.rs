@@ -454,8 +454,7 @@ fn child_that_writes() {
 
 fn child(before: &str, folder: &Path) -> Command {
     let mut command = Command::new("sh");
-    let run =
-        format!("{before} exec \"$0\" --exact tree::tests::child_that_writes --ignored --nocapture");
+    let run = format!("{before} exec \"$0\" --exact tree::tests::child_that_writes --ignored --nocapture");
     command.arg("-c").arg(run).arg(std::env::current_exe().unwrap()).env("OCX_TEST_TREE", folder);
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     command

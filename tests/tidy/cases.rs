@@ -7,7 +7,7 @@ use super::{files_below, root};
 
 /// The rows of the key: id, meaning, test.
 fn key() -> Vec<[String; 3]> {
-    let text = fs::read_to_string(root().join("tests/cases.tsv")).unwrap();
+    let text = fs::read_to_string(root().join("tests/cases.tsv")).expect("the key is there");
     let rows = text.lines().skip(1).map(|line| {
         let cells: Vec<_> = line.split('\t').map(str::to_owned).collect();
         cells.try_into().unwrap_or_else(|cells| panic!("{cells:?} are not an id, a meaning and a test"))

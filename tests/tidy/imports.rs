@@ -170,23 +170,23 @@ impl Room {
             }
             UseTree::Name(name) if name.ident == "self" => {
                 let last = prefix.last().cloned().unwrap_or_default();
-                self.name(module, last, prefix.clone(), private);
+                self.name(module, last, prefix, private);
             }
             UseTree::Name(name) => {
                 let name = name.ident.to_string();
-                let path = prefix.iter().chain([&name]).cloned().collect();
-                self.name(module, name, path, private);
+                let path: Vec<_> = prefix.iter().chain([&name]).cloned().collect();
+                self.name(module, name, &path, private);
             }
             UseTree::Rename(rename) => {
-                let path = prefix.iter().cloned().chain([rename.ident.to_string()]).collect();
-                self.name(module, rename.rename.to_string(), path, private);
+                let path: Vec<_> = prefix.iter().cloned().chain([rename.ident.to_string()]).collect();
+                self.name(module, rename.rename.to_string(), &path, private);
             }
             UseTree::Glob(_) => self.globs.push(absolute(module, prefix)),
         }
     }
 
-    fn name(&mut self, module: &Module, name: String, path: Vec<String>, private: bool) {
-        let path = absolute(module, &path);
+    fn name(&mut self, module: &Module, name: String, path: &[String], private: bool) {
+        let path = absolute(module, path);
         if private {
             self.used.push(path.clone());
         }

@@ -153,7 +153,7 @@ fn layers_name_nothing_above_them() {
         let Some(row) = row_of(&file).filter(|row| *row < rows.len()) else { continue };
         for (number, line) in without_tests(&text).lines().enumerate() {
             let is_comment = line.trim_start().starts_with("//");
-            let names = [
+            let above = [
                 "ocx_context",
                 "ocx_save",
                 "ocx_test",
@@ -163,7 +163,7 @@ fn layers_name_nothing_above_them() {
                 "`ocx ",
                 "`fossil ",
             ];
-            if !is_comment && line.contains('"') && names.iter().any(|name| line.contains(name)) {
+            if !is_comment && line.contains('"') && above.iter().any(|name| line.contains(name)) {
                 named.push(format!("{} ({}):{}: {}", file.display(), rows[row], number + 1, line.trim()));
             }
         }

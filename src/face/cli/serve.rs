@@ -32,6 +32,7 @@ pub struct Listen {
 
 impl Serve {
     /// Reads the options of `ocx mcp`. Callers from another machine have their files there.
+    #[must_use]
     pub fn of(target: Target, given: &ArgMatches) -> Self {
         let listen = given.get_one::<SocketAddr>("listen").map(|address| Listen {
             address: *address,

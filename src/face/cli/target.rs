@@ -23,6 +23,9 @@ pub struct Target {
 
 impl Target {
     /// Reads the options that go with every command.
+    ///
+    /// # Errors
+    /// [`Kind::Invalid`] for a user that is no login.
     pub fn of(given: &ArgMatches) -> Result<Self> {
         let folder = given.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
         let repository = given.get_one::<PathBuf>("repository").map(|path| folder.join(path));

@@ -33,6 +33,9 @@ pub struct Terminal<'a> {
 
 impl Terminal<'_> {
     /// Says what a command did, and returns the exit code.
+    ///
+    /// # Errors
+    /// Those of writing.
     pub fn say(&mut self, done: Result<String>) -> std::io::Result<u8> {
         match done {
             Ok(words) => writeln!(self.out, "{words}").map(|()| DONE),
@@ -41,6 +44,9 @@ impl Terminal<'_> {
     }
 
     /// Says a tool's answer as a person reads it.
+    ///
+    /// # Errors
+    /// Those of writing.
     pub fn show(&mut self, answer: &Answer) -> std::io::Result<()> {
         let shown = show::readable(answer, self.out_is_terminal);
         self.out.write_all(shown.out.as_bytes())?;

@@ -42,7 +42,7 @@ impl Agent {
         let mut agent = Self { server, input, output: BufReader::new(output), requests: 0 };
         let client = json!({"name": "ocx demo", "version": env!("CARGO_PKG_VERSION")});
         let hello = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client});
-        let server = agent.request("initialize", hello)?;
+        let server = agent.request("initialize", &hello)?;
         if server["protocolVersion"] != REVISION {
             return Err(unexpected("initialize", &server.to_string()));
         }
@@ -52,7 +52,7 @@ impl Agent {
 
     /// How many tools the server offers.
     pub fn tools(&mut self) -> Result<usize> {
-        let listed = self.request("tools/list", json!({}))?;
+        let listed = self.request("tools/list", &json!({}))?;
         let tools =
             listed["tools"].as_array().ok_or_else(|| unexpected("tools/list", &listed.to_string()))?;
         Ok(tools.len())
@@ -66,7 +66,7 @@ impl Agent {
     }
 
     /// Makes a call that must be done.
-    pub fn expect(&mut self, story: &mut Story<'_>, tool: &str, arguments: Value) -> Result<Value> {
+    pub fn expect(&mut self, story: &mut Story<'_>, tool: &str, arguments: &Value) -> Result<Value> {
         let answer = self.call(story, tool, arguments)?;
         if answer["ok"] == Value::Bool(true) {
             Ok(answer)
@@ -80,7 +80,7 @@ impl Agent {
         &mut self,
         story: &mut Story<'_>,
         tool: &str,
-        arguments: Value,
+        arguments: &Value,
         kind: Kind,
     ) -> Result<Value> {
         let answer = self.call(story, tool, arguments)?;
@@ -91,19 +91,19 @@ impl Agent {
     /// Makes the call that a refusal gave, just as it stands; it must be done.
     pub fn follow(&mut self, story: &mut Story<'_>, refused: &Value) -> Result<Value> {
         let (tool, arguments) = next_call(refused)?;
-        self.expect(story, &tool, arguments)
+        self.expect(story, &tool, &arguments)
     }
 
     /// Makes the call that a refusal gave; it must be refused in turn.
     pub fn follow_to_refusal(&mut self, story: &mut Story<'_>, refused: &Value, kind: Kind) -> Result<Value> {
         let (tool, arguments) = next_call(refused)?;
-        self.refused(story, &tool, arguments, kind)
+        self.refused(story, &tool, &arguments, kind)
     }
 
-    fn call(&mut self, story: &mut Story<'_>, tool: &str, arguments: Value) -> Result<Value> {
+    fn call(&mut self, story: &mut Story<'_>, tool: &str, arguments: &Value) -> Result<Value> {
         story.say(&format!("-> {tool} {}", cut(&arguments.to_string())))?;
         let started = Instant::now();
-        let mut result = self.request("tools/call", json!({"name": tool, "arguments": arguments}))?;
+        let mut result = self.request("tools/call", &json!({"name": tool, "arguments": arguments}))?;
         let ms = started.elapsed().as_secs_f64() * 1000.0;
         let answer = result["structuredContent"].take();
         if !answer.is_object() {
@@ -114,7 +114,7 @@ impl Agent {
     }
 
     /// Sends a request and waits for its result.
-    fn request(&mut self, method: &str, params: Value) -> Result<Value> {
+    fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
         self.requests += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params}))?;
         loop {
