@@ -32,7 +32,7 @@ fn it_is_said_what_is_compared_with_what() {
     let release = version.strip_prefix("This is fossil version ").unwrap().split(' ').next().unwrap();
     match program() {
         Some(program) => {
-            assert_eq!(line, format!("comparing with fossil {release} at {}", program.display()))
+            assert_eq!(line, format!("comparing with fossil {release} at {}", program.display()));
         }
         None => assert_eq!(line, format!("comparing with ocx fossil ({release})")),
     }

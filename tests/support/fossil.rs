@@ -30,14 +30,12 @@ impl Fossil {
 
     /// A command not yet started, in the environment of this process.
     pub fn program(self) -> Command {
-        match (self, reference::program()) {
-            (Self::Reference, Some(program)) => Command::new(program),
-            _ => {
-                let mut command = Command::new(OCX);
-                command.arg("fossil");
-                command
-            }
+        if let (Self::Reference, Some(program)) = (self, reference::program()) {
+            return Command::new(program);
         }
+        let mut command = Command::new(OCX);
+        command.arg("fossil");
+        command
     }
 
     /// A command not yet started, with a home folder of its own.

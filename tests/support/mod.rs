@@ -1,6 +1,11 @@
 //! What tests work in and with: repositories and checkouts, plain Fossil, servers, clients.
 #![allow(dead_code, unused_imports, reason = "each test program uses a part")]
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test ends at the first surprise, and says so"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "inputs are written where they are used")]
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
 //! The tools of the catalogue, called in this process, over standard input and output, over HTTP and as commands.
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 #[path = "../support/mod.rs"]
 mod support;
