@@ -19,6 +19,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{Declared, Outcome, Test};
 use crate::error::Result;
 use crate::name::Hash;
+use crate::repo::store::has_table;
 
 const TABLE: &str = "ocx_evidence";
 
@@ -66,7 +67,7 @@ pub fn record(state: &Connection, tree: &Hash, test: &Test, outcome: &Outcome) -
 /// # Errors
 /// Those of the database.
 pub fn passed(state: &Connection, tree: &Hash, test: &Test) -> Result<Option<Pass>> {
-    if !state.table_exists(None, TABLE)? {
+    if !has_table(state, TABLE)? {
         return Ok(None);
     }
     let time = state

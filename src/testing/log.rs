@@ -11,6 +11,7 @@ use super::{Outcome, Test};
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::process::{Count, Finished, Identity, Kept, LINE_BYTES_MAX, Leftover, Mark, shown};
+use crate::repo::store::has_table;
 
 const TABLE: &str = "ocx_log";
 
@@ -194,7 +195,7 @@ pub fn read(state: &Connection, test: &str, from: u64, count: usize) -> Result<L
 const GONE: &str = "the process that ran it ended";
 
 fn entries(state: &Connection, which: &str) -> Result<Vec<LogEntry>> {
-    if !state.table_exists(None, TABLE)? {
+    if !has_table(state, TABLE)? {
         return Ok(Vec::new());
     }
     let sql = format!("SELECT {FIELDS} FROM ocx_log WHERE {which} ORDER BY id DESC");

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use crate::checkout::Checkout;
 use crate::error::Result;
 use crate::process::Identity;
+use crate::repo::store::has_table;
 
 const TABLE: &str = "ocx_testing";
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS ocx_testing(
@@ -69,7 +70,7 @@ fn is_held(state: &Connection) -> Result<bool> {
 }
 
 fn release(state: &Connection, number: i64) -> Result<()> {
-    if state.table_exists(None, TABLE)? {
+    if has_table(state, TABLE)? {
         let pid = Identity::this().pid;
         state.execute("DELETE FROM ocx_testing WHERE pid=?1 AND number=?2", params![pid, number])?;
     }
