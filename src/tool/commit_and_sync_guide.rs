@@ -198,9 +198,10 @@ impl Values {
             let checkout = workspace.checkout();
             (checkout.parent()?, checkout.id()?, workspace.declared())
         } else {
-            // By this id the branch is the caller's own again in each call.
+            // The same caller gets the same branch in each call.
             let base = store.resolve("trunk")?;
-            (base, format!("{project} {}", call.user()), declared(store, &base))
+            let id = Hash::of(format!("{project} {}", call.user()).as_bytes()).as_str()[..8].to_owned();
+            (base, id, declared(store, &base))
         };
         let base = store.check_in(&base)?;
         // The caller's own, whoever's the checkout is.

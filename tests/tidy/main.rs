@@ -163,7 +163,11 @@ fn layers_name_nothing_above_them() {
                 "`ocx ",
                 "`fossil ",
             ];
-            if !is_comment && line.contains('"') && above.iter().any(|name| line.contains(name)) {
+            let is_named = |name: &&str| {
+                let ends = |(at, _)| !line[at + name.len()..].starts_with(|c: char| c.is_alphanumeric());
+                line.match_indices(*name).any(ends) || name.ends_with(' ') && line.contains(*name)
+            };
+            if !is_comment && line.contains('"') && above.iter().any(is_named) {
                 named.push(format!("{} ({}):{}: {}", file.display(), rows[row], number + 1, line.trim()));
             }
         }
