@@ -55,6 +55,11 @@ impl PlainFossil {
         path
     }
 
+    /// Whether it is this project's own Fossil.
+    pub(crate) fn is_own(&self) -> bool {
+        reference::program().is_none()
+    }
+
     /// A command not yet started, in the tree.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = reference::program().map_or_else(own, Command::new);
