@@ -1,8 +1,9 @@
-//! How long does it take to export a history as a bundle and to import it, beside `fossil bundle` and `git bundle`;
-//! how much memory does that need, how much does the repository grow, and how small is the bundle on the wire?
+//! How long does it take to export a history as a bundle and to import it? It is compared with `fossil bundle` and
+//! `git bundle`. How much memory does that need? How much does the repository grow? How small is the bundle on the
+//! wire?
 //!
-//! `cargo bench --bench bundle -- [--quick|--alone] [CHECK-INS ...]`; `OCX_BENCH_REPO=path` takes the history of a
-//! repository of your own: its newest check-ins on trunk, as many as given.
+//! `cargo bench --bench bundle -- [--quick|--alone] [CHECK-INS ...]`. `OCX_BENCH_REPO=path` uses the history of your
+//! own repository: its newest check-ins on trunk, as many as the number given.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 mod common;
@@ -47,7 +48,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// One size: a history, a bundle of it, and receivers that have only its beginning.
+/// What is measured for one size: a history, a bundle of it, and receivers that have only its beginning.
 struct Place<'a> {
     folder: PathBuf,
     history: &'a History,
@@ -59,7 +60,7 @@ impl Place<'_> {
         self.folder.join("home")
     }
 
-    /// A receiver made anew for one way.
+    /// Makes a new receiver for one way.
     fn receiver(&self, name: &str) -> Result<PathBuf> {
         let path = self.folder.join(format!("{name}.fossil"));
         ocx::engine::close(&path)?;
@@ -196,7 +197,7 @@ fn spawned_import(place: &Place<'_>, receiver: &Path) -> std::process::Command {
     command
 }
 
-/// Memory, growth and the wire.
+/// Prints the memory, the growth of the repository, and the size on the wire.
 fn sizes(place: &Place<'_>, bundle: &Bundle, options: &Options) -> Result<()> {
     println!("\n## Sizes\n\n| what | OCX | fossil |\n|---|---:|---:|");
     let ours = place.receiver("ours")?;
@@ -241,7 +242,7 @@ fn sizes(place: &Place<'_>, bundle: &Bundle, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of the pages that hold artifacts and deltas.
+/// The number of bytes of the pages that hold artifacts and deltas.
 fn artifacts(repository: &Path) -> Result<u64> {
     let db = rusqlite::Connection::open(repository)?;
     let sql = "SELECT sum(pgsize) FROM dbstat WHERE name IN ('blob', 'delta')";

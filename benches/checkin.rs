@@ -1,8 +1,9 @@
-//! How long does a check-in of one changed file take, durable and with the checkout updated, beside
-//! `fossil commit` and `git commit`, and how does that grow with the number of files?
+//! How long does a check-in of one changed file take, compared with `fossil commit` and `git commit`? The check-in is
+//! durable and updates the checkout. How does the time grow with the number of files?
 //!
-//! `cargo bench --bench checkin -- [--quick|--alone] [FILES ...]`; `OCX_BENCH_REPO=path` measures on the tip of
-//! a repository of your own instead of generated trees. Beside the tables it writes a picture of time against size.
+//! `cargo bench --bench checkin -- [--quick|--alone] [FILES ...]`. `OCX_BENCH_REPO=path` measures on the tip of
+//! your own repository instead of generated trees. The benchmark prints tables and writes a picture of time against
+//! size.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 mod common;
@@ -20,7 +21,7 @@ use ocx::checkout::{CheckIn, Checkout};
 use ocx::name::User;
 use ocx::repo::{NewRepository, Repository};
 
-/// First word by which this program, started by itself, makes some check-ins in a place and ends.
+/// The first argument when this program starts itself. The child makes some check-ins in a place and ends.
 const CHILD: &str = "child";
 
 fn main() -> Result<()> {
@@ -101,7 +102,7 @@ fn measure(source: &Source, rounds: usize, options: &Options, picture: &mut Pict
     costs(&cold, &spawned)
 }
 
-/// Prints what one check-in costs beside time.
+/// Prints the costs of one check-in other than time.
 fn costs(own: &Place, spawned: &[Spawned]) -> Result<()> {
     let me = std::env::current_exe()?;
     let child = |rounds: &str| {
@@ -115,7 +116,7 @@ fn costs(own: &Place, spawned: &[Spawned]) -> Result<()> {
         println!("| {name} | {} | {syncs} |", cost::megabytes(memory));
     };
     let syncs = |rounds| cost::syncs(&child(rounds), &own.folder);
-    // Opening and closing wait too: what is counted is what nine more check-ins add.
+    // Opening and closing wait for the disk too. So we count only what nine more check-ins add.
     let each = syncs("1")?.zip(syncs("10")?).map(|(one, ten)| ten.saturating_sub(one).div_ceil(9));
     row("OCX, in a process of its own", cost::peak_memory(child("10"))?, each);
     for one in spawned {
@@ -127,7 +128,7 @@ fn costs(own: &Place, spawned: &[Spawned]) -> Result<()> {
     Ok(())
 }
 
-/// Makes check-ins in a place that is there.
+/// Makes check-ins in a place that already exists.
 fn be_child(rounds: usize, folder: &Path) -> Result<()> {
     let place = Place { folder: folder.to_owned(), home: folder.join("home"), edited: RefCell::default() };
     let checkout = Checkout::at(&place.tree())?;
@@ -138,7 +139,7 @@ fn be_child(rounds: usize, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Status and check-in by OCX, with the time of each.
+/// Runs a status and a check-in by OCX. Returns the time of each.
 fn check_in(checkout: &Checkout, round: usize) -> Result<(Duration, Duration)> {
     let start = Instant::now();
     let status = checkout.status()?;
@@ -152,7 +153,7 @@ fn comment(round: usize) -> String {
     format!("round {round}")
 }
 
-/// A repository and a tree for one way alone.
+/// A repository and a tree that only one way uses.
 struct Place {
     folder: PathBuf,
     home: PathBuf,
@@ -169,7 +170,7 @@ impl Place {
             fs::copy(path, this.repository())?;
             let file = this.repository();
             let file = file.to_str().ok_or("a path that is not UTF-8")?;
-            // The user may be there already.
+            // The user may exist already.
             let _ = FOSSIL.run(&this.home, &this.folder, ["user", "new", USER, "", "-", "-R", file]);
             FOSSIL.run(&this.home, &this.folder, ["user", "capabilities", USER, "s", "-R", file])?;
         }
@@ -192,7 +193,7 @@ impl Place {
         corpus::edit(&self.tree(), &paths, round)
     }
 
-    /// Fills repository and tree by OCX.
+    /// Fills the repository and the tree with OCX.
     fn open_with_ocx(&self, source: &Source) -> Result<Checkout> {
         let user = User::parse(USER)?;
         let Source::Generated(files) = source else {
@@ -202,13 +203,13 @@ impl Place {
         let repository = Repository::create(&self.repository(), &NewRepository { user: user.clone() })?;
         let checkout = Checkout::open(&repository, &self.tree(), None, Some(&user))?;
         corpus::write_tree(&self.tree(), *files)?;
-        // A file written just now is not believed to be unchanged by its times.
+        // The status does not trust the times of a file that was written just now.
         std::thread::sleep(Duration::from_millis(200));
         check_in(&checkout, 0)?;
         Ok(checkout)
     }
 
-    /// Fills repository and tree by Fossil.
+    /// Fills the repository and the tree with Fossil.
     fn open_with(&self, fossil: Program, source: &Source) -> Result<()> {
         let run = |args: &[&str]| fossil.run(&self.home, &self.tree(), args);
         if let Source::Generated(files) = source {
@@ -223,7 +224,7 @@ impl Place {
         Ok(())
     }
 
-    /// Plain Fossil sees the last round as the checkout's version, and no change.
+    /// Checks that plain Fossil sees the last round as the checkout's version, and sees no change.
     fn check(&self, rounds: usize) -> Result<()> {
         let run = |args: &[&str]| FOSSIL.run(&self.home, &self.tree(), args);
         let (status, changes) = (run(&["status"])?, run(&["changes", "--differ"])?);
@@ -234,7 +235,7 @@ impl Place {
     }
 }
 
-/// Another program's way, and its place.
+/// The way of another program, and its place.
 struct Spawned {
     name: String,
     program: Program,
@@ -252,7 +253,7 @@ impl Spawned {
         })
     }
 
-    /// The same, not yet started.
+    /// The same command, not yet started.
     fn command(&self, round: usize) -> Command {
         let comment = comment(round);
         let args = self.args.iter().copied().chain(["-m", &comment]);

@@ -1,6 +1,6 @@
-//! What does it cost to call Fossil's code in-process, and how soon does a fresh process answer?
+//! What does it cost to call Fossil's code in-process? How soon does a new process answer?
 //!
-//! `cargo bench --bench engine [-- --quick]`; `OCX_BENCH_REPO=path` takes a repository of your own.
+//! `cargo bench --bench engine [-- --quick]`. `OCX_BENCH_REPO=path` uses your own repository.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 mod common;
@@ -14,7 +14,7 @@ use ocx::engine;
 use ocx::name::User;
 use ocx::repo::{NewRepository, Repository};
 
-/// First word by which this program, started by itself, does one thing and ends.
+/// The first argument when this program starts itself. The child does one thing and ends.
 const CHILD: &str = "child";
 
 fn main() -> Result<()> {

@@ -1,10 +1,10 @@
-//! How long do a push and a pull of one check-in and a clone take with a server on this machine, beside spawned
-//! `fossil`, `ocx fossil` and `git`?
+//! How long do a push of one check-in, a pull of one check-in and a clone take with a server on this machine? They are
+//! compared with spawned `fossil`, `ocx fossil` and `git`.
 //!
-//! `cargo bench --bench sync -- [--quick|--alone]`. The servers are plain `fossil server`, which starts a process
-//! for each request and closes the line after it; git's remote is a folder. Two more ways push over a kept line:
-//! through a front before such a server, and to a server that only remembers what came and answers at once, which
-//! leaves what OCX itself takes.
+//! `cargo bench --bench sync -- [--quick|--alone]`. The servers are plain `fossil server`. It starts a process for each
+//! request and closes the line after it. Git's remote is a folder. Two more ways push over a line that stays open. One
+//! goes through a front before such a server. The other goes to a server that only remembers what came and answers at
+//! once; its time is the time that OCX itself takes.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 mod common;
@@ -54,7 +54,7 @@ enum Direction {
     Pull,
 }
 
-/// A push or pull of one check-in by each program.
+/// Measures a push or pull of one check-in by each program.
 fn one(folder: &Path, direction: Direction, options: &Options) -> Result<()> {
     let name = if direction == Direction::Push { "push" } else { "pull" };
     let folder = folder.join(name);
@@ -105,7 +105,7 @@ fn one(folder: &Path, direction: Direction, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A server of a repository, and two clones of it with a checkout each.
+/// A server of a repository, and two clones of the repository. Each clone has a checkout.
 struct Side {
     folder: PathBuf,
     server: Server,
@@ -140,7 +140,7 @@ impl Side {
         if direction == Direction::Push { &self.here } else { &self.there }
     }
 
-    /// One new check-in: here for a push, on the server for a pull.
+    /// Makes one new check-in: here for a push, on the server for a pull.
     fn prepare(&self, direction: Direction, round: usize) -> Result<()> {
         corpus::edit(self.here.root(), &self.paths.borrow(), round)?;
         check_in(&self.here, round)?;
@@ -150,7 +150,7 @@ impl Side {
         Ok(())
     }
 
-    /// The time of a push or pull of one new check-in.
+    /// Measures a push or pull of one new check-in.
     fn timed(&self, direction: Direction, round: usize, remote: &Remote) -> Result<Duration> {
         self.prepare(direction, round)?;
         let repository = self.acting(direction).repository();
@@ -160,7 +160,7 @@ impl Side {
         })
     }
 
-    /// The last check-in has arrived.
+    /// Checks that the last check-in has arrived.
     fn check(&self, direction: Direction) -> Result<()> {
         let last = self.here.parent()?;
         let held = match direction {
@@ -171,7 +171,7 @@ impl Side {
     }
 }
 
-/// Servers that keep their line open: a front before plain Fossil, and one that answers at once.
+/// Servers that keep their line open: a front before plain Fossil, and a server that answers at once.
 struct Kept {
     side: Side,
     through_front: Remote,
@@ -196,7 +196,8 @@ impl Kept {
     }
 }
 
-/// Remembers the names of the artifacts that a push brings, and lists them to the next who asks.
+/// Remembers the names of the artifacts that a push brings. Lists them in the reply to the next request that brings
+/// none.
 fn answer_at_once() -> impl Fn(TcpStream, &front::Counted) + Send + Sync {
     let last = Mutex::new(String::new());
     move |mut line, _| {
@@ -235,7 +236,7 @@ fn check_in(checkout: &Checkout, round: usize) -> Result<()> {
     Ok(())
 }
 
-/// Plain Fossil serving a repository on loopback until it is dropped.
+/// A plain Fossil that serves a repository on loopback until this is dropped.
 struct Server {
     child: Child,
     port: u16,
@@ -268,7 +269,7 @@ impl Drop for Server {
     }
 }
 
-/// Git's side, where it is to be measured.
+/// Git's side, if git is measured.
 fn git(folder: &Path, options: &Options) -> Result<Option<Git>> {
     if options.alone || GIT.version().is_none() {
         return Ok(None);
@@ -276,7 +277,7 @@ fn git(folder: &Path, options: &Options) -> Result<Option<Git>> {
     Git::new(&folder.join("git")).map(Some)
 }
 
-/// A bare repository, and two trees that push to and fetch from it.
+/// A bare repository, and two trees. The trees push to it and fetch from it.
 struct Git {
     folder: PathBuf,
     paths: Vec<PathBuf>,
@@ -318,7 +319,7 @@ impl Git {
     }
 }
 
-/// A clone of a history of many check-ins by each program.
+/// Measures a clone of a history of many check-ins by each program.
 fn clone(folder: &Path, check_ins: usize, options: &Options) -> Result<()> {
     let side = Side::new(folder)?;
     for round in 1..check_ins {

@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use super::Result;
 
-/// Files in one folder of a tree.
+/// The number of files in one folder of a tree.
 const PER_FOLDER: usize = 40;
 const WORDS: [&str; 16] = [
     "artifact", "branch", "check-in", "delta", "event", "file", "graph", "hash", "index", "leaf", "manifest",
     "parent", "return", "table", "value", "while",
 ];
 
-/// Numbers that look random and are the same each time (a linear congruential generator).
+/// Numbers that look random but are the same in every run (a linear congruential generator).
 struct Numbers(u64);
 
 impl Numbers {
@@ -23,13 +23,13 @@ impl Numbers {
     }
 }
 
-/// Where the file with this number stands in a tree.
+/// The path of the file with this number in a tree.
 pub fn path(number: usize) -> PathBuf {
     let folder = number / PER_FOLDER;
     PathBuf::from(format!("part{}/group{folder}/file{number}.txt", folder / 10))
 }
 
-/// Text of 0.5 to 8 kB, in lines.
+/// A text of 0.5 to 8 kB, in lines.
 fn text(number: usize) -> String {
     let mut numbers = Numbers(number as u64 + 1);
     let lines = 10 + numbers.below(150);
@@ -45,7 +45,7 @@ fn text(number: usize) -> String {
     text
 }
 
-/// Writes a tree of text files under `root`, as if an hour ago.
+/// Writes a tree of text files under `root`. The files look as if they were written an hour ago.
 pub fn write_tree(root: &Path, files: usize) -> Result<()> {
     for number in 0..files {
         let path = root.join(path(number));
@@ -56,7 +56,7 @@ pub fn write_tree(root: &Path, files: usize) -> Result<()> {
     Ok(())
 }
 
-/// Changes one line of one of `paths`; which, follows from the round.
+/// Changes one line of one of `paths`. The round decides which path.
 pub fn edit(root: &Path, paths: &[PathBuf], round: usize) -> Result<()> {
     let path = root.join(edited(paths, round));
     let mut text = fs::read(&path)?;
@@ -72,7 +72,8 @@ pub fn edited(paths: &[PathBuf], round: usize) -> &PathBuf {
     &paths[(round * 7919 + 13) % paths.len()]
 }
 
-/// All regular files under `root`, relative to it and sorted, without what Fossil and git keep there.
+/// All regular files under `root`, sorted, as paths relative to `root`. The files that Fossil and git keep there are
+/// left out.
 pub fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];

@@ -1,4 +1,4 @@
-//! What a process costs beside time: memory, and how often it waits for the disk.
+//! The costs of a process other than time: its memory, and how often it waits for the disk.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::Result;
 
-/// The most memory that a command has had resident, in bytes. It is looked at while the command runs, so that of a very
-/// short one may be missed; processes that it starts are not counted.
+/// The peak of a command's resident memory, in bytes. The memory is read while the command runs, so the peak of a very
+/// short command may be missed. Processes that the command starts are not counted.
 pub fn peak_memory(mut command: Command) -> Result<u64> {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let status = format!("/proc/{}/status", child.id());
@@ -26,7 +26,8 @@ pub fn peak_memory(mut command: Command) -> Result<u64> {
     }
 }
 
-/// How often a command and what it starts wait for the disk (`fsync` and its kin); nothing where there is no `strace`.
+/// How often a command and the processes that it starts wait for the disk (`fsync` and similar calls). Returns nothing
+/// if there is no `strace`.
 pub fn syncs(command: &Command, folder: &Path) -> Result<Option<usize>> {
     let log = folder.join("strace.log");
     let mut traced = Command::new("strace");
@@ -47,12 +48,12 @@ pub fn syncs(command: &Command, folder: &Path) -> Result<Option<usize>> {
         Ok(ended) if ended.success() => {}
         other => return Err(format!("strace failed: {other:?}").into()),
     }
-    // A call that another thread interrupts is two lines.
+    // If another thread interrupts a call, the log has two lines for the call.
     let text = fs::read_to_string(&log)?;
     Ok(Some(text.lines().filter(|line| line.contains("sync") && !line.contains("resumed>")).count()))
 }
 
-/// A number of bytes as people read it.
+/// A number of bytes in a form for people.
 pub fn megabytes(bytes: u64) -> String {
     format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10)
 }

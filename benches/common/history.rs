@@ -1,4 +1,5 @@
-//! A history that is the same in every run, in Fossil's and in git's form, and its beginning alone.
+//! A history that is the same in every run, in Fossil's form and in git's form. A second repository has only its
+//! beginning.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,30 +14,30 @@ use ocx::repo::{NewRepository, Repository};
 use super::programs::{GIT, USER};
 use super::{Result, corpus};
 
-/// Files in the tree of a generated history.
+/// The number of files in the tree of a generated history.
 const FILES: usize = 200;
 
-/// A repository with a history, and one that holds only what came before it.
+/// A repository with a history, and a repository that holds only what came before the history.
 pub struct History {
-    /// The repository that has all.
+    /// The repository that has everything.
     pub whole: PathBuf,
-    /// The repository of a receiver: everything up to the first check-in's parent.
+    /// The repository of a receiver. It has everything up to the first check-in's parent.
     pub start: PathBuf,
     /// The first check-in of the history.
     pub first: Hash,
-    /// The last one.
+    /// The last check-in of the history.
     pub last: Hash,
-    /// The same history in git, with a tag `start`; for a generated one where git is there.
+    /// The same history in git, with a tag `start`. Only a generated history has it, and only if git is installed.
     pub git: Option<PathBuf>,
 }
 
 impl History {
-    /// What is exported and imported.
+    /// The check-ins that are exported and imported.
     pub fn selection(&self) -> Selection {
         Selection::range(self.first, self.last)
     }
 
-    /// `count` check-ins, each with one to three of 200 files changed.
+    /// Makes a history of `count` check-ins. Each of them changes one to three of 200 files.
     pub fn generated(count: usize, folder: &Path) -> Result<Self> {
         let (whole, start) = (folder.join("whole.fossil"), folder.join("start.fossil"));
         let user = User::parse(USER)?;
@@ -63,7 +64,7 @@ impl History {
         Ok(Self { whole, start, first, last, git })
     }
 
-    /// The newest `count` check-ins on the line of first parents from trunk's tip.
+    /// Takes the newest `count` check-ins of a repository, on the line of first parents from trunk's tip.
     pub fn of(repository: &Path, count: usize, folder: &Path) -> Result<Self> {
         let (whole, start) = (folder.join("whole.fossil"), folder.join("start.fossil"));
         let user = User::parse(USER)?;
@@ -77,7 +78,7 @@ impl History {
             (first, before) = (*parent, store.check_in(parent)?.parents);
         }
         let before = *before.first().ok_or("the repository has fewer check-ins")?;
-        // Everything that the receiver has comes by a bundle too.
+        // The receiver gets everything that it has from a bundle too.
         let root =
             std::iter::successors(Some(before), |at| store.check_in(at).ok()?.parents.first().copied())
                 .last();
@@ -101,7 +102,7 @@ fn save(checkout: &Checkout, comment: &str) -> Result<Hash> {
     Ok(checkout.check_in(&what, &checkout.status()?)?.hash)
 }
 
-/// The history as `git fast-import` takes it.
+/// The history in the form that `git fast-import` reads.
 struct GitStream(Vec<u8>);
 
 impl GitStream {

@@ -1,4 +1,4 @@
-//! Clients of `ocx mcp`: JSON-RPC in lines over its standard input and output, and over HTTP.
+//! Clients of `ocx mcp`. One speaks JSON-RPC in lines over the server's standard input and output, the other over HTTP.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -14,13 +14,13 @@ use super::programs::OCX;
 /// The revision of the protocol that most clients speak.
 const REVISION: &str = "2025-11-25";
 
-/// Refuses the reply to a call that was not done.
+/// Fails if the reply says that the call was not done.
 fn done(tool: &str, reply: &Value) -> Result<()> {
     let answer = &reply["result"]["structuredContent"];
     if answer["ok"] == true { Ok(()) } else { Err(format!("{tool}: {reply}").into()) }
 }
 
-/// A running server and the pipes to it; it ends with this value.
+/// A running server and the pipes to it. The server ends when this is dropped.
 pub struct Client {
     server: Child,
     input: Option<ChildStdin>,
@@ -29,7 +29,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts the server in a checkout and greets it.
+    /// Starts the server in a checkout and opens a session.
     pub fn start(checkout: &Path, home: &Path) -> Result<Self> {
         let mut command = Command::new(OCX);
         command.arg("mcp").current_dir(checkout).env("HOME", home);
@@ -46,7 +46,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Calls a tool, which must answer that it did what was asked.
+    /// Calls a tool. The tool must answer that it did what was asked.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
         let mut result = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))?;
         let answer = result["structuredContent"].take();
@@ -57,7 +57,7 @@ impl Client {
         }
     }
 
-    /// The time until a tool's whole answer is here; it must have done what was asked.
+    /// The time until the whole answer of a tool has arrived. The tool must have done what was asked.
     pub fn time(&mut self, tool: &str, arguments: &Value) -> Result<Duration> {
         let message = self.message("tools/call", &json!({"name": tool, "arguments": arguments}));
         let start = Instant::now();
@@ -105,13 +105,13 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // The end of its input ends the server.
+        // The server ends when its input ends.
         drop(self.input.take());
         let _ = self.server.wait();
     }
 }
 
-/// A server that listens; it ends with this value.
+/// A server that listens. It ends when this is dropped.
 pub struct Listening {
     server: Child,
     address: String,
@@ -132,7 +132,7 @@ impl Listening {
         Ok(Self { server, address })
     }
 
-    /// A connection that is kept for many calls.
+    /// Opens a connection that stays open for many calls.
     pub fn connect(&self) -> Result<Connection> {
         let stream = TcpStream::connect(&self.address)?;
         stream.set_nodelay(true)?;
@@ -147,21 +147,21 @@ impl Drop for Listening {
     }
 }
 
-/// A kept connection to a server that listens.
+/// A connection to a server that listens. It stays open.
 pub struct Connection {
     address: String,
     stream: BufReader<TcpStream>,
 }
 
 impl Connection {
-    /// Calls a tool, which must answer that it did what was asked.
+    /// Calls a tool. The tool must answer that it did what was asked.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
         let mut result = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))?;
         let answer = result["structuredContent"].take();
         if answer["ok"] == true { Ok(answer) } else { Err(format!("{tool} {arguments}: {answer}").into()) }
     }
 
-    /// The time until a tool's whole answer is here; it must have done what was asked.
+    /// The time until the whole answer of a tool has arrived. The tool must have done what was asked.
     pub fn time(&mut self, tool: &str, arguments: &Value) -> Result<Duration> {
         let params = json!({"name": tool, "arguments": arguments});
         let start = Instant::now();

@@ -1,7 +1,7 @@
-//! What the benchmarks share: interleaved runs, medians and tables; corpora; the programs compared with.
+//! What the benchmarks share: interleaved runs, medians, tables, corpora, and the programs that OCX is compared with.
 //!
-//! Timings are ratios from one run in which the ways of doing the same work take turns, so that a
-//! busy machine slows all of them. Nothing is asserted about time; what was done is checked.
+//! Timings are ratios from one run. In that run the ways of doing the same work take turns, so that a busy machine
+//! slows all of them. Nothing is asserted about time. The result of the work is checked.
 #![allow(dead_code, reason = "each benchmark uses its own part")]
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
@@ -15,21 +15,21 @@ pub mod programs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What can go wrong in a benchmark ends it.
+/// The result of a step. An error ends the benchmark.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// How a benchmark was started.
 pub struct Options {
-    /// A few rounds on small trees: to see that it works, not how fast.
+    /// Runs only a few rounds on small trees. This shows that the benchmark works, not how fast OCX is.
     pub quick: bool,
-    /// Only OCX's own way, in many rounds: for a profiler.
+    /// Runs only OCX's own way, in many rounds, for a profiler.
     pub alone: bool,
     /// The words after `--` that are not options.
     pub words: Vec<String>,
 }
 
 impl Options {
-    /// Reads the command line; Cargo adds `--bench`, which means nothing here.
+    /// Reads the command line. Cargo adds `--bench`, which means nothing here.
     pub fn read() -> Self {
         let args: Vec<String> = std::env::args().skip(1).collect();
         Self {
@@ -39,7 +39,7 @@ impl Options {
         }
     }
 
-    /// Rounds for a full run; few in a quick one, many for a profiler.
+    /// The number of rounds: `full` for a full run, few for a quick run, many for a profiler.
     pub fn rounds(&self, full: usize) -> usize {
         match self {
             Self { quick: true, .. } => full.min(3),
@@ -49,24 +49,24 @@ impl Options {
     }
 }
 
-/// A repository of the user's own to measure on, from the environment variable `OCX_BENCH_REPO`.
+/// The user's own repository to measure on, from the environment variable `OCX_BENCH_REPO`.
 pub fn own_repository() -> Option<PathBuf> {
     std::env::var_os("OCX_BENCH_REPO").map(PathBuf::from)
 }
 
-/// One way of doing the work that is compared.
+/// One of the compared ways of doing the work.
 pub struct Way<'a> {
     name: String,
     round: Box<dyn FnMut(usize) -> Result<Duration> + 'a>,
 }
 
 impl<'a> Way<'a> {
-    /// `round` prepares and does the work once, and gives the time that the work took.
+    /// `round` prepares the work and does it once. It returns the time that the work took.
     pub fn new(name: impl Into<String>, round: impl FnMut(usize) -> Result<Duration> + 'a) -> Self {
         Self { name: name.into(), round: Box::new(round) }
     }
 
-    /// As [`new`](Self::new), for work that needs no preparation.
+    /// Like [`new`](Self::new), for work that needs no preparation.
     pub fn plain(name: impl Into<String>, mut work: impl FnMut() -> Result<()> + 'a) -> Self {
         Self::new(name, move |_| timed(&mut work))
     }
@@ -104,7 +104,7 @@ impl Series {
     }
 }
 
-/// Runs the ways in turn, A B C A B C; a first round warms up and is not counted.
+/// Runs the ways in turn, A B C A B C. The first round is a warm-up and is not counted.
 pub fn interleaved(mut ways: Vec<Way<'_>>, rounds: usize) -> Result<Vec<Series>> {
     let mut times = vec![Vec::with_capacity(rounds); ways.len()];
     for round in 0..=rounds {
@@ -129,7 +129,7 @@ pub fn heading(question: &str, options: &Options) {
     }
 }
 
-/// Prints a table of medians; the last column is the ratio to the first series.
+/// Prints a table of medians. The last column is the ratio to the first series.
 pub fn table(title: &str, series: &[Series]) {
     let Some(first) = series.first() else { return };
     let rounds = first.times.len();
@@ -146,7 +146,7 @@ pub fn shown(time: Duration) -> String {
     if us < 1000.0 { format!("{us:.1} us") } else { format!("{:.2} ms", us / 1000.0) }
 }
 
-/// One line on the machine, its load included: without it a figure means little.
+/// One line about the machine and its load. A time means little without it.
 pub fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let info = read("/proc/cpuinfo");

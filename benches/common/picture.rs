@@ -1,4 +1,4 @@
-//! A picture of how times grow with size: both axes logarithmic, one line for each way.
+//! A picture of how times grow with size. Both axes are logarithmic. Each way has one line.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,19 +9,19 @@ use super::{Result, Series, shown};
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 520.0;
-/// Room for the axes, and on the right for the names, in pixels.
+/// The space for the axes, in pixels. On the right it is the space for the names.
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 250.0;
 const TOP: f64 = 50.0;
 const BOTTOM: f64 = 60.0;
 const COLOURS: [&str; 6] = ["#0b6e4f", "#1f9e89", "#b5332a", "#e08214", "#7b3294", "#3b5b92"];
 
-/// Where pictures are put: in Cargo's folder for what is built.
+/// The folder for pictures. It is in Cargo's folder for build output.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Times by size, of several ways.
+/// The times of several ways, by size.
 #[derive(Default)]
 pub struct Picture {
     /// The sizes, each with the median of each way.
@@ -61,7 +61,7 @@ impl Picture {
             plain(title)
         );
         self.axes(&mut svg, &sizes, &times, unit);
-        // Names must not lie on each other at the right end of their lines.
+        // The names at the right end of the lines must not cover each other.
         let mut taken: Vec<f64> = Vec::new();
         for (at, name) in self.names().into_iter().enumerate() {
             let colour = COLOURS[at % COLOURS.len()];
@@ -124,7 +124,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// From the least to the greatest of `values`, drawn between two places.
+    /// A scale from the least to the greatest of `values`, drawn between two places.
     fn over(values: impl Iterator<Item = f64>, start: f64, end: f64) -> Self {
         let (mut from, mut to) = (f64::MAX, f64::MIN_POSITIVE);
         for value in values {
@@ -137,7 +137,7 @@ impl Scale {
         self.start + (value.log10() - self.from) / (self.to - self.from) * (self.end - self.start)
     }
 
-    /// The powers of ten within it, with the least decade's start where there is none.
+    /// The powers of ten within the scale.
     fn decades(&self) -> impl Iterator<Item = f64> {
         let (from, to) = (self.from, self.to);
         (-7..=3).map(|power| 10_f64.powi(power)).filter(move |v| (from..=to).contains(&v.log10()))

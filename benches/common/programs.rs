@@ -1,4 +1,4 @@
-//! The programs that OCX is compared with: plain Fossil, Fossil's code in `ocx fossil`, git.
+//! The programs that OCX is compared with: plain Fossil, Fossil's code in `ocx fossil`, and git.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::process::{Command, Stdio};
 
 use super::Result;
 
-/// The user in whose name everything is done.
+/// The user who does everything.
 pub const USER: &str = "ann";
 /// The `ocx` program that was built with the benchmark.
 pub const OCX: &str = env!("CARGO_BIN_EXE_ocx");
 
-/// A program with the arguments that come before all others.
+/// A program, with the arguments that come before all others.
 #[derive(Clone, Copy)]
 pub struct Program {
-    /// How it is called in tables.
+    /// The program's name in tables.
     pub name: &'static str,
     file: &'static str,
     before: &'static [&'static str],
@@ -22,9 +22,9 @@ pub struct Program {
 
 /// Plain Fossil, as installed.
 pub const FOSSIL: Program = Program { name: "fossil", file: "fossil", before: &[] };
-/// Fossil 2.28 in the binary of OCX, as a process of its own.
+/// Fossil 2.28 inside the binary of OCX, run as a process of its own.
 pub const OCX_FOSSIL: Program = Program { name: "ocx fossil", file: OCX, before: &["fossil"] };
-/// Git, which waits for the disk as a durable store does.
+/// Git, set to wait for the disk as a durable store does.
 pub const GIT: Program = Program {
     name: "git",
     file: "git",
@@ -41,7 +41,7 @@ pub const GIT: Program = Program {
 };
 
 impl Program {
-    /// What it says it is; nothing when it is not here.
+    /// The version that the program prints. Returns nothing if the program is not installed.
     pub fn version(&self) -> Option<String> {
         let mut command = Command::new(self.file);
         command
@@ -54,7 +54,7 @@ impl Program {
         Some(format!("{} {}", self.name, words.get(at + 1)?))
     }
 
-    /// A command that is not yet started, with `home` as its user's folder and nothing from the user's environment.
+    /// A command that is not yet started. `home` is its user's folder. It gets nothing from the user's environment.
     pub fn command<S: AsRef<OsStr>>(
         &self,
         home: &Path,
@@ -71,7 +71,7 @@ impl Program {
         command
     }
 
-    /// Runs a command that must succeed, and gives what it wrote.
+    /// Runs a command that must succeed, and returns what it wrote.
     pub fn run<S: AsRef<OsStr>>(
         &self,
         home: &Path,

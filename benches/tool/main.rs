@@ -1,8 +1,8 @@
-//! How long does an agent wait for each tool over MCP, on pipes and over HTTP, in a real tree of 980 files and a generated
-//! one of 10,000, and how many tokens does it read?
+//! How long does an agent wait for each tool over MCP, on pipes and over HTTP? How many tokens does it read? One tree
+//! is real and has 980 files. The other is generated and has 10,000.
 //!
-//! `cargo bench --bench tool [-- --quick]`. The tree is Fossil's own source, as the build unpacked it;
-//! `OCX_BENCH_REPO=path` takes the tip of a repository of your own.
+//! `cargo bench --bench tool [-- --quick]`. The real tree is Fossil's own source, as the build unpacked it.
+//! `OCX_BENCH_REPO=path` uses the tip of your own repository instead.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 #[path = "../common/mod.rs"]
@@ -21,11 +21,11 @@ use ocx::checkout::{CheckIn, Checkout};
 use ocx::name::User;
 use ocx::repo::{NewRepository, Repository};
 
-/// Fossil's source tree, where the build script put it.
+/// The path where the build script put Fossil's source tree.
 const SOURCE: &str = concat!(env!("OUT_DIR"), "/fossil");
-/// Files of a generated tree, where there is no source.
+/// The number of files of a generated tree that replaces the source, if there is no source.
 const GENERATED: usize = 980;
-/// Files of a large tree.
+/// The number of files of a large tree.
 const MANY: usize = 10_000;
 
 fn main() -> Result<()> {
@@ -44,12 +44,12 @@ fn main() -> Result<()> {
     reading::search(&Place::generated(folder.path(), many)?, &options)
 }
 
-/// What is measured on: a checkout, and the folder that holds it.
+/// The place to measure on: a checkout, and the folder that holds it.
 pub struct Place {
     home: PathBuf,
     tree: PathBuf,
     files: usize,
-    /// The paths of its text files.
+    /// The paths of the text files in the tree.
     texts: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl Place {
         }
         Self::filled(folder, |tree| {
             corpus::copy_tree(Path::new(SOURCE), tree)?;
-            // Two files that Fossil writes into a source archive are no part of a tree, and one is a control artifact.
+            // Fossil writes two files into a source archive that are not part of the tree. One is a control artifact.
             for name in ["manifest", "manifest.uuid"] {
                 let _ = fs::remove_file(tree.join(name));
             }
@@ -86,7 +86,7 @@ impl Place {
         let repository = Repository::create(&file, &NewRepository { user: user.clone() })?;
         let checkout = Checkout::open(&repository, &tree, None, Some(&user))?;
         make(&tree)?;
-        // Fossil's tree tracks files that its own ignore rules name.
+        // Fossil's tree tracks some files that its own ignore rules exclude.
         ocx::engine::command(checkout.root(), &["add", "--dotfiles", "--ignore", "", "."], Some(USER))?;
         let status = checkout.status()?;
         let comment = "the tree".to_owned();
@@ -100,13 +100,13 @@ impl Place {
         Ok(Self { home: folder.to_owned(), texts: texts(&tree, &files)?, files: files.len(), tree })
     }
 
-    /// Another text file in each round.
+    /// A text file: another one in each round.
     fn nth(&self, round: usize) -> &str {
         &self.texts[round * 131 % self.texts.len()]
     }
 }
 
-/// Names of the text files: those without a NUL byte.
+/// The names of the text files. A text file has no NUL byte.
 fn texts(tree: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for file in files {

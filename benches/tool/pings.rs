@@ -1,4 +1,4 @@
-//! How long a ping waits while a tool is at work for the same client or for another.
+//! How long a ping waits while a tool works for the same client or for another client.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use super::common::mcp::Listening;
 use super::common::programs::USER;
 use super::common::{Options, Result, Way, interleaved, shown, table, timed};
 
-/// Bytes of a file whose answer has 20 MB as base64.
+/// The number of bytes of a file whose answer has 20 MB as base64.
 const HUGE: u32 = 15 << 20;
 
 pub fn pings(place: &Place, options: &Options) -> Result<()> {
@@ -33,7 +33,7 @@ pub fn pings(place: &Place, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Pings over HTTP while another connection makes the same call without a pause.
+/// Measures pings over HTTP while another connection repeats the same call without a pause.
 fn beside(place: &Place, options: &Options, what: &str, work: Option<&(&str, Value)>) -> Result<()> {
     let server = Listening::start(&place.tree, &place.home)?;
     let kept = RefCell::new(server.connect()?);

@@ -1,4 +1,4 @@
-//! `ocx_read`, `ocx_find` and `ocx_context`, beside programs that do the same once and end.
+//! `ocx_read`, `ocx_find` and `ocx_context`, compared with programs that do the same work once and end.
 
 use std::cell::RefCell;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use super::common::mcp::{Client, Listening};
 use super::common::programs::FOSSIL;
 use super::common::{Options, Result, Way, interleaved, table, timed};
 
-/// A text that no file holds.
+/// A text that is in no file.
 const NOWHERE: &str = "no such words at all";
 
 pub fn calls(place: &Place, options: &Options) -> Result<()> {
@@ -43,7 +43,7 @@ pub fn calls(place: &Place, options: &Options) -> Result<()> {
     search(place, options)
 }
 
-/// Searches of a whole tree.
+/// Measures searches of a whole tree.
 pub fn search(place: &Place, options: &Options) -> Result<()> {
     let pipes = RefCell::new(Client::start(&place.tree, &place.home)?);
     let server = Listening::start(&place.tree, &place.home)?;

@@ -1,4 +1,4 @@
-//! What an agent has to read: bytes by four, as a rough count of tokens.
+//! How much an agent has to read. The rough count of tokens is the bytes divided by four.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! `ocx_edit`, `ocx_save` and `ocx_sync`, the last two durable when they answer. No server takes part: pushes are
-//! measured in `sync`.
+//! `ocx_edit`, `ocx_save` and `ocx_sync`. When the last two answer, their work is durable. There is no server here: the
+//! benchmark `sync` measures pushes.
 
 use std::cell::RefCell;
 use std::fs;
@@ -20,7 +20,7 @@ use super::common::mcp::{Client, Listening};
 use super::common::programs::USER;
 use super::common::{Options, Result, Way, interleaved, table};
 
-/// The file that is edited, which is put there first.
+/// The file that is edited. The benchmark makes it first.
 const FILE: &str = "ocx-bench.txt";
 
 const BRANCH: &str = "agent/elsewhere";
@@ -59,7 +59,7 @@ pub fn calls(place: &Place, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Another clone, where check-ins are made and bundled.
+/// Another clone. Check-ins are made and bundled there.
 struct Elsewhere {
     repository: Repository,
     checkout: Checkout,
@@ -79,7 +79,7 @@ impl Elsewhere {
         Ok(Self { repository, checkout, tip, made: 0 })
     }
 
-    /// The base64 of a bundle of one more check-in.
+    /// Makes one more check-in. Returns its bundle as base64.
     fn next(&mut self) -> Result<String> {
         self.made += 1;
         fs::write(self.checkout.root().join(FILE), format!("elsewhere {}\n", self.made))?;

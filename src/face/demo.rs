@@ -1,8 +1,8 @@
-//! `ocx demo`: the main job on a real tree, in a temporary folder, from an agent's first call to the check-in on a Fossil
-//! server. Each thing that goes wrong on the way is mended by what the answer says.
+//! `ocx demo`: the main job on a real tree, in a temporary folder, from an agent's first call to the check-in on a
+//! Fossil server. When something goes wrong on the way, the agent repairs it by doing what the answer says.
 //!
-//! It is a client like any other: it starts this program as the MCP server and as plain Fossil's server. It believes only
-//! what the server's own repository shows.
+//! The demonstration is a client like any other. It starts this program as the MCP server and as plain Fossil's server.
+//! It believes only what the server's own repository shows.
 
 mod agent;
 mod place;
@@ -30,7 +30,7 @@ const SOURCE: &str = env!("OCX_FOSSIL_TREE");
 /// Runs the demonstration and prints it to `out`.
 ///
 /// # Errors
-/// Names the first step that is not as expected.
+/// The error names the first step that is not as expected.
 pub fn run(out: &mut dyn Write) -> Result<()> {
     let source = Path::new(SOURCE);
     if !source.join("VERSION").is_file() {
@@ -106,7 +106,7 @@ fn save() -> Value {
     })
 }
 
-/// Reads what landed from the server's own repository.
+/// Reads from the server's own repository what has arrived there.
 fn proof(place: &Place, story: &mut Story<'_>, hash: &Hash, branch: &str) -> Result<()> {
     let server = Repository::open(&place.server_repository())?;
     let held = server.store();

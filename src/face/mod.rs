@@ -1,4 +1,4 @@
-//! The catalogue as people and clients meet it: over MCP and as commands. Siblings never import each other.
+//! The catalogue as people and clients see it: over MCP and as commands. Siblings never import each other.
 
 pub mod cli;
 pub mod demo;

@@ -1,4 +1,4 @@
-//! The program around the faces: what it takes from its process, which is its environment, its streams and its signals.
+//! The program around the faces. It takes three things from its process: the environment, the streams and the signals.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::http::{Gate, Listener, Tokens};
 use crate::sync::{Connection, Reach};
 use crate::tool::Service;
 
-/// Runs a command line, without the program's name.
+/// Runs a command line. The arguments are without the program's name.
 #[must_use]
 pub fn run(args: Vec<OsString>) -> ExitCode {
     log_to_stderr();
@@ -54,7 +54,7 @@ fn command(args: Vec<OsString>) -> Next {
         out_is_terminal,
         err_is_terminal: io::stderr().is_terminal(),
         login: variable("USER"),
-        // An argument would show in the list of processes.
+        // A password in an argument would show in the list of processes.
         password: variable("OCX_PASSWORD"),
     };
     cli::run(args, &mut terminal)
@@ -68,7 +68,7 @@ fn serve(how: Serve) -> Result<()> {
     }
 }
 
-/// Serves MCP on the standard streams. Standard output is kept for it alone: whatever else prints goes to standard
+/// Serves MCP on the standard streams. Standard output is for MCP alone. Everything else that prints goes to standard
 /// error.
 fn serve_streams(service: Service) -> Result<()> {
     let refused = |e| Error::io("cannot take standard input and output", e);
@@ -78,7 +78,7 @@ fn serve_streams(service: Service) -> Result<()> {
     mcp::serve(service, File::from(input), File::from(output))
 }
 
-/// Serves MCP over HTTP until the process is asked to end. Standard error tells the address.
+/// Serves MCP over HTTP until the process is asked to end. Writes the address on standard error.
 fn serve_http(service: Service, listen: &Listen) -> Result<()> {
     let tokens = match &listen.token_file {
         Some(file) => Some(
@@ -99,7 +99,7 @@ fn serve_http(service: Service, listen: &Listen) -> Result<()> {
     mcp::serve_http(service, listener, asked_to_end())
 }
 
-/// Done when the process gets SIGTERM or SIGINT.
+/// Waits until the process gets SIGTERM or SIGINT.
 async fn asked_to_end() {
     let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
@@ -111,13 +111,13 @@ async fn asked_to_end() {
     }
 }
 
-/// A variable of the environment that is set and not empty.
+/// An environment variable. Returns nothing if it is empty or not set.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Has every call reach `https` servers through the proxy that the environment names, if it does. Which certificates
-/// are trusted, `SSL_CERT_FILE` and `SSL_CERT_DIR` say without this.
+/// If the environment names a proxy, every call reaches `https` servers through it. The trusted certificates need
+/// nothing here: `SSL_CERT_FILE` and `SSL_CERT_DIR` already choose them.
 fn share_proxy() {
     let named = |names: [&str; 2]| names.into_iter().find_map(variable);
     let Some(proxy) = named(["https_proxy", "HTTPS_PROXY"]) else { return };
@@ -135,7 +135,7 @@ fn share_proxy() {
     }
 }
 
-/// Warnings and worse; `OCX_LOG` asks for more, as `tracing` filters are written.
+/// Logs errors. `OCX_LOG` asks for more; it is written as a `tracing` filter.
 fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("OCX_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
@@ -144,7 +144,7 @@ fn log_to_stderr() {
 
 fn finish(done: Result<()>) -> ExitCode {
     let Err(error) = done else { return ExitCode::SUCCESS };
-    // Whoever reads no standard error learns it from the exit code.
+    // A caller that does not read standard error learns of the failure from the exit code.
     let _ = cli::complain(&error, &mut io::stderr());
     ExitCode::FAILURE
 }

@@ -1,4 +1,4 @@
-//! A request's body, read whole in bounded memory and time.
+//! Reads the whole body of a request, in bounded memory and time.
 
 use std::time::Duration;
 
@@ -9,29 +9,29 @@ use axum::http::header::EXPECT;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 
-/// How long a body may take.
+/// The longest time for reading a body.
 const WAIT: Duration = Duration::from_mins(1);
 
-/// How long a body over the limit is read and dropped, so that its sender gets to read the refusal.
+/// How long a body over the limit is read and dropped. This gives the sender time to read the refusal.
 const DRAIN_WAIT: Duration = Duration::from_secs(5);
 
-/// The extractor of a body of at most `BYTES_MAX` bytes.
+/// The extractor for a body of at most `BYTES_MAX` bytes.
 #[derive(Debug)]
 pub struct WholeBody<const BYTES_MAX: usize>(pub Bytes);
 
-/// Why a body is refused. As a response it is plain text; a handler can word it otherwise.
+/// Why a body is refused. As a response it is plain text. A handler can use other words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyRefusal {
-    /// It is over the limit.
+    /// The body is over the limit.
     TooLarge {
         /// Its length in bytes, if the sender declared it.
         declared: Option<u64>,
         /// The limit in bytes.
         bytes_max: usize,
     },
-    /// It broke off, for this reason.
+    /// The body broke off, for this reason.
     Broken(String),
-    /// It took longer than this.
+    /// The body took longer than this.
     Slow(Duration),
 }
 
@@ -47,7 +47,7 @@ impl<S: Send + Sync, const BYTES_MAX: usize> FromRequest<S> for WholeBody<BYTES_
 async fn whole(mut body: Body, bytes_max: usize, may_wait: bool) -> Result<Bytes, BodyRefusal> {
     let declared = body.size_hint().lower();
     if declared > u64::try_from(bytes_max).unwrap_or(u64::MAX) {
-        // A sender that asks first has sent nothing yet, and would send it all if it were read.
+        // A sender that asks first has sent nothing yet. If we read the body, it would send everything.
         if !may_wait {
             drain(&mut body).await;
         }

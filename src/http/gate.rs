@@ -1,7 +1,7 @@
-//! Which names a server answers to, judged by the head of a request alone, before its body is read.
+//! The names that a server answers to. The gate judges only the head of a request, before the body is read.
 //!
-//! A page in a browser on this machine can reach a loopback address too. It can't choose the `Host` it is sent with (a
-//! name that was rebound to this address), nor leave out its `Origin`.
+//! A page in a browser on this machine can reach a loopback address too. The page can't choose the `Host` of its
+//! requests (a name that was rebound to this address). It can't leave out its `Origin` either.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use axum::http::uri::{Authority, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// The names that a server answers to besides its addresses.
+/// The names that a server answers to, besides its addresses.
 #[derive(Debug)]
 pub struct Gate {
     names: Vec<String>,
     hint: String,
 }
 
-/// What is foreign about a request.
+/// What is foreign in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Foreign {
-    /// Its `Host` is not a name of this server.
+    /// The `Host` is not a name of this server.
     Host,
-    /// A page of another origin sent it.
+    /// A page of another origin sent the request.
     Origin,
 }
 
 impl Gate {
-    /// The gate of a server that is also called `names`. A caller that uses another name is told `hint`: how a name is
-    /// added.
+    /// The gate of a server that is also called `names`. A caller that uses another name gets `hint`, which says how to
+    /// add a name.
     #[must_use]
     pub fn new(names: &[String], hint: &str) -> Self {
         Self { names: names.iter().map(|name| name.to_ascii_lowercase()).collect(), hint: hint.to_owned() }
@@ -54,14 +54,14 @@ impl Gate {
         Ok(())
     }
 
-    /// An address cannot be rebound, so any will do; a name must be one of ours.
+    /// Accepts every address, because an address cannot be rebound. A name must be one of ours.
     fn is_own(&self, authority: &Authority) -> bool {
         let host = authority.host().trim_matches(['[', ']']).to_ascii_lowercase();
         host == "localhost" || host.parse::<IpAddr>().is_ok() || self.names.contains(&host)
     }
 }
 
-/// The layer that turns foreign requests away.
+/// The layer that refuses foreign requests.
 pub(super) async fn admit(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let words = match gate.judge(request.uri(), request.headers()) {
         Ok(()) => return next.run(request).await,

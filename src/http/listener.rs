@@ -1,4 +1,4 @@
-//! An address that is listened on, and the connections to it.
+//! An address that the server listens on, and the connections to it.
 
 use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
@@ -20,19 +20,19 @@ use super::tokens::{self, Tokens};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 
-/// How many connections are open at once; more wait to be accepted.
+/// How many connections can be open at once. Further connections wait until they are accepted.
 const CONNECTIONS_MAX: usize = 128;
 
-/// How long the head of a request may take, and a connection may stay idle.
+/// The longest time for reading the head of a request. A connection may stay idle for the same time.
 const HEAD_WAIT: Duration = Duration::from_mins(1);
 
-/// How long requests in flight may go on when the server is to end.
+/// How long running requests may continue when the server must end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long requests that can't be cut short may go on after that.
+/// How long requests that can't be cut short may continue after that.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
-/// An address that is listened on and not served yet.
+/// An address that the server listens on, but does not serve yet.
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
@@ -41,11 +41,11 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens on `address`; port 0 takes a free one. A request must pass `gate`, and carry one of the `tokens`, if there
-    /// are any.
+    /// Listens on `address`. Port 0 means any free port. Every request must pass `gate`. If there are `tokens`, every
+    /// request must carry one of them.
     ///
     /// # Errors
-    /// `Denied`, when others can reach the address and there are no tokens; `Io`, when the address can't be had.
+    /// `Denied`, if others can reach the address and there are no tokens. `Io`, if the address is not available.
     pub fn bind(address: SocketAddr, gate: Gate, tokens: Option<Tokens>) -> Result<Self> {
         if tokens.is_none() {
             require_loopback(address)?;
@@ -57,17 +57,17 @@ impl Listener {
         Ok(Self { socket, address, gate, tokens })
     }
 
-    /// Where clients find it, without a slash at the end.
+    /// The URL for clients, without a slash at the end.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Serves `routes` until `stop` is done. Requests in flight then have a moment to end; `closing` is cancelled after
-    /// it, and handlers must end by that.
+    /// Serves `routes` until `stop` is done. Then running requests have a moment to end. After that moment `closing` is
+    /// cancelled, and handlers must end.
     ///
     /// # Errors
-    /// `Io`, when the address can't be served.
+    /// `Io`, if the address can't be served.
     pub async fn serve(self, routes: Router, stop: impl Future<Output = ()>, closing: &Cancel) -> Result<()> {
         let listener = tokio::net::TcpListener::from_std(self.socket)
             .map_err(|e| Error::io(format!("cannot listen on `{}`", self.address), e))?;
@@ -107,7 +107,7 @@ fn require_loopback(address: SocketAddr) -> Result<()> {
     Err(Error::new(Kind::Denied, what).with_hint("Give it a token, or listen on 127.0.0.1."))
 }
 
-/// The next connection, once there is a place for it.
+/// Waits until there is a place for one more connection. Returns the next connection and its place.
 async fn accepted(
     listener: &tokio::net::TcpListener,
     places: &Arc<Semaphore>,
@@ -116,7 +116,7 @@ async fn accepted(
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return (stream, place),
-            // A client that left again, or no descriptor free: neither is a reason to stop serving.
+            // The client has left already, or no descriptor is free. Neither is a reason to stop serving.
             Err(e) => {
                 tracing::warn!("cannot accept a connection: {e}");
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -125,14 +125,14 @@ async fn accepted(
     }
 }
 
-/// Answers what comes over one connection, which has `place` until it ends.
+/// Answers the requests of one connection. The connection has `place` until it ends.
 fn attend(
     stream: TcpStream,
     place: Option<OwnedSemaphorePermit>,
     routes: Router,
     connections: &GracefulShutdown,
 ) {
-    // An answer is one small write; it must not wait for the client's acknowledgement of the last one.
+    // An answer is one small write. It must not wait until the client acknowledges the previous answer.
     let _ = stream.set_nodelay(true);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

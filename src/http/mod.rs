@@ -1,7 +1,7 @@
-//! One HTTP listener: its address, its limits, and who may call. It knows nothing of what is served.
+//! One HTTP listener: its address, its limits, and who may call. It does not know what is served.
 //!
-//! What is served comes as axum routes. Every request passes the [`Gate`] and then the [`Tokens`]; a handler learns from
-//! the extension [`Caller`] who calls, and reads a body by [`WholeBody`].
+//! The caller gives axum routes to serve. Every request passes the [`Gate`] and then the [`Tokens`]. A handler learns
+//! from the extension [`Caller`] who calls, and reads a body with [`WholeBody`].
 
 mod body;
 mod gate;

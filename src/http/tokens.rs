@@ -1,6 +1,6 @@
-//! The tokens by which callers over HTTP prove who they are, and the login that each stands for.
+//! The tokens with which callers over HTTP prove who they are, and the login of each token.
 //!
-//! Only digests are kept. No error repeats a line of the file, because it may hold a token in the wrong place.
+//! Only digests are kept. No error repeats a line of the file, because the line may hold a token in the wrong place.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use subtle::ConstantTimeEq;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
 
-/// The least length of a token, in bytes.
+/// The length of the shortest token, in bytes.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// Every token that is taken.
+/// All tokens that the server accepts.
 pub struct Tokens(Vec<Token>);
 
 struct Token {
@@ -26,8 +26,8 @@ struct Token {
     caller: Caller,
 }
 
-/// Who sends a request: the login that its token proves, or none for the server's own user. The listener puts it into
-/// the extensions of every request; a handler takes it as `Extension<Caller>`.
+/// Who sends a request: the login that its token proves, or no login for the server's own user. The listener puts it
+/// into the extensions of every request. A handler takes it as `Extension<Caller>`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// The login.
@@ -35,12 +35,15 @@ pub struct Caller {
 }
 
 impl Tokens {
-    /// Reads lines of `LOGIN TOKEN`, or of a token alone, which stands for the server's own user. Blank lines are
-    /// skipped.
+    /// Reads the tokens. Each line is `LOGIN TOKEN` or a token alone. A token alone stands for the server's own user.
+    /// Blank lines are skipped.
     ///
     /// # Errors
-    /// `Invalid`, naming the line: it has another form, a login that nobody can have, or a token that is too short, holds
-    /// what a header can't, or stands there twice; or there is no line at all.
+    /// `Invalid`, naming the line, if:
+    /// - the line has another form;
+    /// - nobody can have its login;
+    /// - its token is too short, holds characters that a header can't hold, or is already on another line;
+    /// - there is no token at all.
     pub fn parse(text: &str) -> Result<Self> {
         let mut tokens: Vec<Token> = Vec::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
@@ -56,13 +59,13 @@ impl Tokens {
         Ok(Self(tokens))
     }
 
-    /// Who sends a request with these headers. No other header, such as what a proxy says of the user, and no cookie
-    /// counts.
+    /// Who sends a request with these headers. Only the token counts. Cookies do not count. Other headers do not count
+    /// either, for example a header in which a proxy names the user.
     fn caller(&self, headers: &HeaderMap) -> Option<&Caller> {
         self.find(bearer(headers)?)
     }
 
-    /// Whose token this is, if it is one of these. It takes the same time, whichever it is.
+    /// The owner of this token, if it is one of these. The search takes the same time for every token.
     fn find(&self, given: &[u8]) -> Option<&Caller> {
         let given = digest(given);
         self.0.iter().fold(
@@ -103,7 +106,7 @@ fn digest(token: &[u8]) -> [u8; 32] {
     Sha3_256::digest(token).into()
 }
 
-/// The bearer token of a request. Returns nothing if there is another proof beside it.
+/// The bearer token of a request. Returns nothing if the request has a second `Authorization` header.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().filter(|_| values.next().is_none())?.as_bytes();
@@ -111,8 +114,8 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
 }
 
-/// The layer that lets through callers with a token, and tells handlers whose it is. Without tokens it lets through
-/// everybody.
+/// The layer that lets callers with a token through, and tells handlers who the caller is. If the server has no tokens,
+/// the layer lets everybody through.
 pub(super) async fn prove(
     State(tokens): State<Option<Arc<Tokens>>>,
     mut request: Request,
@@ -127,7 +130,7 @@ pub(super) async fn prove(
         return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer realm=\"ocx\"")], words)
             .into_response();
     };
-    // It has done its work, and no log may ever show it.
+    // The header is no longer needed, and no log may ever show it.
     request.headers_mut().remove(AUTHORIZATION);
     request.extensions_mut().insert(caller);
     next.run(request).await

@@ -1,11 +1,11 @@
-//! Runs one test in a process of its own, where it may look at what the whole process has.
+//! Runs one test in a process of its own. There it may look at what the whole process has.
 
 use std::process::Command;
 
-/// Set in the child to the name of the test that runs there.
+/// The environment variable that holds, in the child, the name of the test that runs there.
 const NAME: &str = "OCX_TEST_ALONE";
 
-/// True in the child; in the parent, runs the child with `prepare`d command and gives false.
+/// Returns true in the child. In the parent, lets `prepare` change the command, runs the child, and returns false.
 pub fn is_alone(test: &str, prepare: impl FnOnce(&mut Command)) -> bool {
     if std::env::var(NAME).is_ok_and(|name| name == test) {
         return true;

@@ -1,4 +1,4 @@
-//! A tool's answer, held against the schema that clients get of it.
+//! Compares a tool's answer with the schema that clients get.
 
 use ocx::tool::catalogue::TOOLS;
 use ocx::tool::schema::output_schema;
@@ -13,7 +13,7 @@ pub fn call(service: &Service, tool: &str, input: Value) -> Value {
     answer
 }
 
-/// Fails unless the answer is as its tool's output schema says, and the schema names each field that it has.
+/// Fails if the answer does not fit its tool's output schema, or has a field that the schema does not name.
 #[track_caller]
 pub fn assert_fits_schema(answer: &Value) {
     let Some(tool) = TOOLS.iter().find(|t| answer["tool"] == t.declaration().name) else { return };
@@ -25,7 +25,7 @@ pub fn assert_fits_schema(answer: &Value) {
     }
 }
 
-/// Checks the narrow form of JSON Schema that the tools have.
+/// Checks a value against a schema. It knows only the part of JSON Schema that the tools use.
 fn fits(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
     let types = match &schema["type"] {
         Value::Array(types) => types.iter().collect(),

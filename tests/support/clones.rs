@@ -1,4 +1,4 @@
-//! Repositories with a history, and what is derived in them.
+//! Repositories with a history, and what Fossil derives in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use rusqlite::types::ValueRef;
 
 use super::{Fossil, OCX, Place, ann, check_in};
 
-/// A repository `here` with a checkout, and a clone of its beginning, `there`.
+/// A repository `here` with a checkout, and `there`, a clone of its beginning.
 pub struct Clones {
     pub dir: tempfile::TempDir,
     pub here: Repository,
@@ -30,7 +30,7 @@ impl Clones {
         Self { dir, here, there, checkout }
     }
 
-    /// A history of some variety: several files and versions, a branch, a tag.
+    /// Makes a varied history: several files and versions, a branch, a tag.
     pub fn with_history() -> Self {
         let place = Self::new();
         for i in 0..12 {
@@ -59,30 +59,30 @@ impl Clones {
         self.checkout.parent().unwrap()
     }
 
-    /// The empty check-in with which both repositories begin.
+    /// The empty check-in at the beginning of both repositories.
     pub fn root(&self) -> Hash {
         self.there.store().resolve("trunk").unwrap()
     }
 
-    /// The reference, which must succeed.
+    /// Runs the reference. It must succeed.
     #[track_caller]
     pub fn fossil(&self, args: &[&str]) -> String {
         said(&self.by(Fossil::Reference, args))
     }
 
-    /// A plain Fossil, which may fail.
+    /// Runs a plain Fossil. It may fail.
     pub fn by(&self, fossil: Fossil, args: &[&str]) -> Output {
         fossil.command(self.dir.path(), self.dir.path(), args).output().unwrap()
     }
 
-    /// The program `ocx`, which may fail.
+    /// Runs the program `ocx`. It may fail.
     pub fn ocx(&self, args: &[&str]) -> Output {
         let mut command = Command::new(OCX);
         command.args(args).current_dir(self.dir.path()).env("HOME", self.dir.path());
         command.env("FOSSIL_HOME", self.dir.path()).env("USER", "ann").output().unwrap()
     }
 
-    /// A bundle file of everything after the beginning.
+    /// Makes a bundle file of everything after the beginning.
     pub fn bundle(&self, name: &str) -> Bundle {
         let path = self.path(name);
         self.here.export_bundle(&path, &Selection::descendants(self.root())).unwrap();
@@ -101,17 +101,17 @@ pub fn said(output: &Output) -> String {
     text
 }
 
-/// Text of some lines that differs a little from number to number.
+/// A text of some lines. The texts of two numbers differ a little.
 pub fn text(number: usize) -> String {
     lines(120, |i| if i % 40 == number % 40 { i * 1000 + number } else { i * 1000 })
 }
 
-/// So many lines with a number each.
+/// A text of `count` lines. Each line holds a number.
 pub fn lines(count: usize, number: impl Fn(usize) -> usize) -> String {
     (0..count).fold(String::new(), |text, i| text + &format!("line {}\n", number(i)))
 }
 
-/// All that Fossil derives from the artifacts, in words that do not depend on the order of arrival.
+/// Everything that Fossil derives from the artifacts. The words do not depend on the order in which artifacts arrived.
 pub fn derived(path: &Path) -> Vec<String> {
     const TABLES: [&str; 9] = [
         "SELECT 'event', type, mtime, u(objid), bgcolor, euser, user, ecomment, comment, omtime FROM event",
@@ -140,7 +140,8 @@ pub fn derived(path: &Path) -> Vec<String> {
     all
 }
 
-/// Times are whole milliseconds, whose last digits as days depend on how they were computed.
+/// A value as text. Times are shown in whole milliseconds, because their last digits as days depend on how they were
+/// computed.
 fn cell(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Real(days) => format!("{:.0} ms", days * 86_400_000.0),
@@ -148,7 +149,7 @@ fn cell(value: ValueRef<'_>) -> String {
     }
 }
 
-/// `u(x)` becomes the hash of a row number, and `n(x)` a file's name.
+/// Replaces `u(x)` by the hash of a row number, and `n(x)` by a file's name.
 fn named(sql: &str) -> String {
     let mut text = sql.to_owned();
     for (word, table) in [
@@ -160,7 +161,7 @@ fn named(sql: &str) -> String {
     text
 }
 
-/// Everything is readable, and a rebuild by plain Fossil derives what is derived now.
+/// Checks that everything is readable, and that a rebuild by plain Fossil derives the same as now.
 #[track_caller]
 pub fn assert_whole(place: &Clones, repository: &Path) {
     let name = repository.to_str().unwrap();
@@ -175,7 +176,7 @@ pub fn count(repository: &Path, sql: &str) -> i64 {
     Connection::open(repository).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// Adds an artifact to a bundle; gives its hash.
+/// Adds an artifact to a bundle. Returns its hash.
 pub fn add(bundle: &Path, content: &[u8]) -> Hash {
     let hash = Hash::of(content);
     let sql = "INSERT INTO bblob(uuid,sz,delta,notes,data) VALUES(?1,?2,NULL,'',?3)";
@@ -184,7 +185,7 @@ pub fn add(bundle: &Path, content: &[u8]) -> Hash {
     hash
 }
 
-/// A control artifact of these cards, with the checksum that ends it.
+/// A control artifact of these cards. It ends with its checksum.
 pub fn artifact(cards: &str) -> Vec<u8> {
     use md5::{Digest, Md5};
     let sum = Md5::digest(cards.as_bytes());
@@ -192,7 +193,7 @@ pub fn artifact(cards: &str) -> Vec<u8> {
     format!("{cards}Z {}\n", sum.concat()).into_bytes()
 }
 
-/// Changes a bundle behind everyone's back.
+/// Changes the database of a bundle directly, so that the library does not notice.
 pub fn forge(bundle: &Path, sql: &str) {
     let db = Connection::open(bundle).unwrap();
     db.execute_batch(sql).unwrap_or_else(|e| panic!("{sql}: {e}"));

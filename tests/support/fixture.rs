@@ -1,4 +1,4 @@
-//! What tests work in: a repository with one check-in on trunk, opened as a checkout by a user.
+//! The place where tests work: a repository with one check-in on trunk, which a user opened as a checkout.
 #![allow(clippy::needless_pass_by_value, reason = "inputs are written where they are used")]
 
 use std::fs;
@@ -13,14 +13,14 @@ use tempfile::TempDir;
 
 use super::{Fossil, OCX};
 
-/// A repository and a checkout of it, both gone when dropped.
+/// A repository and a checkout of it. Both are removed when this is dropped.
 pub struct Fixture {
     folder: TempDir,
     session: Service,
 }
 
 impl Fixture {
-    /// A checkout of a trunk check-in with these files, opened by the user `alice`, who may do everything.
+    /// Makes a checkout of a trunk check-in with these files. The user `alice` opens it. She may do everything.
     pub fn with(files: &[(&str, &[u8])]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("co");
@@ -28,7 +28,7 @@ impl Fixture {
         let fixture = Self { folder, session };
         fixture.ocx(fixture.folder.path(), &["init", "r.fossil", "--user", "alice"]);
         fixture.ocx(fixture.folder.path(), &["open", "r.fossil", "co", "--user", "alice"]);
-        // Plain Fossil goes by times; tests change files within one second.
+        // Plain Fossil compares file times, but tests change files within one second.
         fixture.fossil(&["settings", "mtime-changes", "off"]);
         if !files.is_empty() {
             for (path, content) in files {
@@ -40,7 +40,7 @@ impl Fixture {
         fixture
     }
 
-    /// A checkout whose one declared test, `unit`, runs `command`.
+    /// Makes a checkout with one declared test, `unit`, which runs `command`.
     pub fn tested(command: &str, files: &[(&str, &[u8])]) -> Self {
         let declared = json!({"tests": [{"name": "unit", "command": command, "timeout": "1m"}]}).to_string();
         let mut files = files.to_vec();
@@ -78,12 +78,12 @@ impl Fixture {
         fs::read(self.path(path)).expect("readable")
     }
 
-    /// The answer of a tool, called in this process.
+    /// Calls a tool in this process, and returns its answer.
     pub fn call(&self, tool: &str, input: Value) -> Value {
         super::answer::call(&self.session, tool, input)
     }
 
-    /// The result of a call that must be done.
+    /// Makes a call that must succeed, and returns its result.
     #[track_caller]
     pub fn done(&self, tool: &str, input: Value) -> Value {
         let answer = self.call(tool, input);
@@ -91,7 +91,7 @@ impl Fixture {
         answer["result"].clone()
     }
 
-    /// The answer of a call that must be refused with this code.
+    /// Makes a call that must be refused with this code, and returns its answer.
     #[track_caller]
     pub fn refused(&self, code: &str, tool: &str, input: Value) -> Value {
         let answer = self.call(tool, input);
@@ -100,29 +100,29 @@ impl Fixture {
         answer
     }
 
-    /// The reference, in the checkout.
+    /// Runs the reference in the checkout.
     #[track_caller]
     pub fn fossil(&self, args: &[&str]) -> String {
         text(self.plain(&self.root()).args(args).output().expect("plain Fossil runs"))
     }
 
-    /// The reference, in a folder, not yet started.
+    /// A command of the reference in a folder, not yet started.
     pub fn plain(&self, folder: &Path) -> Command {
         self.shielded(Fossil::Reference.program(), folder)
     }
 
-    /// The `ocx` program, in a folder.
+    /// Runs the `ocx` program in a folder.
     #[track_caller]
     pub fn ocx(&self, folder: &Path, args: &[&str]) -> String {
         text(self.command(OCX, folder).args(args).output().expect("ocx runs"))
     }
 
-    /// A program that sees nothing of this machine's users.
+    /// A command of a program that sees nothing of this machine's users.
     pub fn command(&self, program: &str, folder: &Path) -> Command {
         self.shielded(Command::new(program), folder)
     }
 
-    /// A shell in a folder, for which `fossil` is the reference: bash where it is installed.
+    /// A shell in a folder. In the shell, `fossil` is the reference. The shell is bash, if it is installed.
     pub fn shell(&self, folder: &Path) -> Command {
         let bin = self.folder.path().join("bin");
         fs::create_dir_all(&bin).expect("a folder");
@@ -146,7 +146,7 @@ impl Fixture {
         command
     }
 
-    /// Sets what plain Fossil's `settings` does not name.
+    /// Changes a setting that plain Fossil's `settings` command does not know.
     pub fn set(&self, name: &str, value: &str) {
         let db = rusqlite::Connection::open(self.repository()).expect("a repository");
         let sql = "REPLACE INTO config(name, value, mtime) VALUES(?1, ?2, 1)";
@@ -159,7 +159,7 @@ impl Fixture {
         db.query_row("SELECT count(*) FROM event WHERE type='ci'", [], |r| r.get(0)).expect("a count")
     }
 
-    /// Every file of the fixture with its bytes: what a dry run must leave alone.
+    /// Every file of the fixture with its bytes. A dry run must not change them.
     pub fn everything(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut all = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -187,7 +187,7 @@ fn text(output: Output) -> String {
     words
 }
 
-/// Four lines that a save takes.
+/// The four lines that a save needs.
 pub fn four(title: &str) -> Value {
     json!({"title": title, "intent": "why", "expression": "where", "demonstrates": "unit"})
 }
@@ -206,7 +206,7 @@ pub fn fitting(field: &Field) -> Value {
     }
 }
 
-/// Input that has what a tool requires, and nothing else.
+/// An input with only the fields that a tool requires.
 pub fn required(tool: &Declaration) -> Value {
     let fields = tool.fields.iter().filter(|f| f.required);
     Value::Object(fields.map(|f| (f.name.to_owned(), fitting(f))).collect())

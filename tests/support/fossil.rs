@@ -1,4 +1,4 @@
-//! Plain Fossil, as a command and as a server on loopback.
+//! Plain Fossil as a command, and as a server on loopback.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use super::{OCX, reference, until};
 /// A plain Fossil.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fossil {
-    /// What tests compare with: an installed one where there is one, of whatever release.
+    /// The Fossil that tests compare with. It is an installed one of any release, if there is one.
     Reference,
-    /// This project's own, as the command `ocx fossil`.
+    /// This project's own Fossil, as the command `ocx fossil`.
     Own,
 }
 
 impl Fossil {
     pub const BOTH: [Self; 2] = [Self::Reference, Self::Own];
 
-    /// Both, or the one where the reference is this project's own too.
+    /// Both Fossils. If the reference is this project's own too, there is only one.
     pub fn each() -> &'static [Self] {
         if reference::program().is_some() { &Self::BOTH } else { &[Self::Own] }
     }
 
-    /// A command not yet started, in the environment of this process.
+    /// A command that is not yet started, in the environment of this process.
     pub fn program(self) -> Command {
         if let (Self::Reference, Some(program)) = (self, reference::program()) {
             return Command::new(program);
@@ -38,7 +38,7 @@ impl Fossil {
         command
     }
 
-    /// A command not yet started, with a home folder of its own.
+    /// A command that is not yet started, with a home folder of its own.
     pub fn command(self, home: &Path, dir: &Path, args: &[&str]) -> Command {
         let mut command = self.program();
         command.args(args).current_dir(dir).stdin(Stdio::null());
@@ -46,7 +46,7 @@ impl Fossil {
         command
     }
 
-    /// Runs a command that must succeed; gives all that it wrote.
+    /// Runs a command that must succeed. Returns everything that it wrote.
     #[track_caller]
     pub fn run(self, home: &Path, dir: &Path, args: &[&str]) -> String {
         let out = self.command(home, dir, args).output().expect("plain Fossil runs");
@@ -56,7 +56,7 @@ impl Fossil {
     }
 }
 
-/// A plain Fossil that serves a repository on loopback until it is dropped.
+/// A plain Fossil that serves a repository on loopback until this is dropped.
 pub struct Server {
     child: Child,
     pub url: String,
@@ -91,7 +91,8 @@ pub fn remote(url: &str, login: &str) -> Remote {
     Remote::parse(&url.replace("http://", &format!("http://{login}@"))).unwrap()
 }
 
-/// A repository `server.fossil` served by `fossil`, with the logins ann:secret (all) and bob:pw (may read).
+/// A repository `server.fossil` that `fossil` serves. Its logins are ann:secret (may do everything) and bob:pw (may
+/// read).
 pub fn served(fossil: Fossil) -> (TempDir, PathBuf, Server) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("server.fossil");

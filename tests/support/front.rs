@@ -1,4 +1,4 @@
-//! What stands before a server: a front that keeps lines open, with or without TLS, and a proxy.
+//! What stands before a server: a front that keeps lines open, with or without TLS, or a proxy.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// A certificate authority of the test's own.
+/// The test's own certificate authority.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub pem: String,
@@ -27,7 +27,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    /// What a server of that name shows, valid from and to these years.
+    /// The TLS configuration of a server of that name. Its certificate is valid from and to these years.
     pub fn server(&self, name: &str, from: i32, to: i32) -> Arc<ServerConfig> {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         params.not_before = date_time_ymd(from, 1, 1);
@@ -46,7 +46,7 @@ impl Authority {
     }
 }
 
-/// How many lines and requests were counted, and that it shall stop.
+/// How many lines and requests came, and whether the front must stop.
 #[derive(Default)]
 pub struct Counted {
     pub lines: AtomicUsize,
@@ -54,7 +54,7 @@ pub struct Counted {
     stopped: AtomicBool,
 }
 
-/// A listener on loopback, each of whose lines a thread of its own serves; it stops when it is dropped.
+/// A listener on loopback. Each line has a thread of its own that serves it. The listener stops when this is dropped.
 pub struct Front {
     pub port: u16,
     pub counted: Arc<Counted>,
@@ -80,7 +80,7 @@ impl Front {
                 thread::spawn(move || {
                     let end = line.try_clone();
                     serve(line, &count);
-                    // The other copies of the line would keep it open.
+                    // Without this, the other copies of the line would keep it open.
                     let _ = end.map(|line| line.shutdown(std::net::Shutdown::Both));
                 });
             }
@@ -88,12 +88,12 @@ impl Front {
         Self { port, counted, open }
     }
 
-    /// Hands requests on to the server at a port, keeping the client's line open.
+    /// A front that passes requests on to the server at a port, and keeps the client's line open.
     pub fn before(server: u16) -> Self {
         Self::new(move |line, count| keep(line, server, count))
     }
 
-    /// As [`before`](Self::before), over TLS.
+    /// Like [`before`](Self::before), over TLS.
     pub fn secure(server: u16, config: Arc<ServerConfig>) -> Self {
         Self::new(move |line, count| {
             let Ok(tls) = ServerConnection::new(Arc::clone(&config)) else { return };
@@ -101,7 +101,7 @@ impl Front {
         })
     }
 
-    /// A proxy that takes `CONNECT` with this line of credentials.
+    /// A proxy that accepts `CONNECT` with these credentials.
     pub fn proxy(credentials: &'static str) -> Self {
         Self::new(move |mut line, count| {
             let Some(head) = head(&mut line) else { return };
@@ -163,17 +163,17 @@ fn keep(mut line: impl Read + Write, server: u16, count: &Counted) {
     }
 }
 
-/// What the server at a port replies to one request, until it closes.
+/// The server's whole reply to one request, until the server closes the line.
 pub fn ask(server: u16, request: &[u8]) -> Vec<u8> {
     let mut reply = Vec::new();
-    // The test may have ended, and its server with it.
+    // The test and its server may have ended.
     let Ok(mut to) = TcpStream::connect(("127.0.0.1", server)) else { return reply };
     let _ = to.write_all(request);
     let _ = to.read_to_end(&mut reply);
     reply
 }
 
-/// Bytes up to and with the empty line; nothing when the line has ended.
+/// The bytes up to the empty line, including it. Returns nothing if the line has ended.
 fn head(line: &mut impl Read) -> Option<Vec<u8>> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -186,7 +186,7 @@ fn head(line: &mut impl Read) -> Option<Vec<u8>> {
     Some(head)
 }
 
-/// One request with its body.
+/// Reads one request with its body.
 pub fn request(line: &mut impl Read) -> Option<Vec<u8>> {
     let mut request = head(line)?;
     let text = String::from_utf8_lossy(&request).to_lowercase();

@@ -1,4 +1,4 @@
-//! What tests work in and with: repositories and checkouts, plain Fossil, servers, clients.
+//! What tests use: repositories and checkouts, plain Fossil, servers, clients.
 #![allow(dead_code, unused_imports, reason = "each test program uses a part")]
 #![allow(
     clippy::unwrap_used,
@@ -23,10 +23,10 @@ pub mod served;
 
 /// The program under test.
 pub const OCX: &str = env!("CARGO_BIN_EXE_ocx");
-/// Far longer than anything takes: only a hang meets it. No test is timed.
+/// Much longer than anything takes. Only a hang reaches this limit. No test is timed.
 pub const HANG: Duration = Duration::from_mins(3);
 
-/// Waits until it holds.
+/// Waits until `holds` returns true.
 #[track_caller]
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! A repository and a checkout of it, made by the library.
+//! A repository and a checkout of it. The library makes both.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,20 +24,20 @@ impl Place {
         Self::named("r.fossil")
     }
 
-    /// A new repository in the file of this name.
+    /// Makes a new repository in a file of this name.
     pub fn named(file: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let repository = Repository::create(&dir.path().join(file), &NewRepository { user: ann() }).unwrap();
         Self::of(dir, repository)
     }
 
-    /// A checkout of `repository`, which lies in `dir`.
+    /// Makes a checkout of `repository`. The repository is in `dir`.
     pub fn of(dir: TempDir, repository: Repository) -> Self {
         let checkout = Checkout::open(&repository, &dir.path().join("work"), None, Some(&ann())).unwrap();
         Self { dir, repository, checkout, user: ann() }
     }
 
-    /// A checkout by OCX of a repository that plain Fossil made with these words after `init`.
+    /// Plain Fossil makes a repository with these words after `init`. OCX makes a checkout of it.
     pub fn by_plain_fossil(init: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let args = [&["init", "-A", "ann"], init, &["r.fossil"]].concat();
@@ -60,7 +60,7 @@ impl Place {
         check_in(&self.checkout, comment, branch)
     }
 
-    /// The changes: path and how.
+    /// The changes: each path, and how it changed.
     pub fn changes(&self) -> Vec<(String, How)> {
         changes(&self.checkout)
     }
@@ -83,7 +83,7 @@ impl Place {
         db.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
-    /// Both Fossils find the repository whole, and so does the library.
+    /// Checks that both Fossils and the library find no damage in the repository.
     pub fn assert_whole(&self) {
         let file = self.repository.path().to_str().unwrap();
         for &fossil in Fossil::each() {

@@ -1,7 +1,7 @@
 //! The plain Fossil that tests compare with.
 //!
 //! `OCX_TEST_FOSSIL` names a program, or is `ocx` for this project's own. Without it, the installed `fossil` is the
-//! reference. Where none is installed, this project's own is. The unit tests of `src/` use this file too.
+//! reference. If none is installed, this project's own is the reference. The unit tests of `src/` use this file too.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The reference if it is another program than this project's own. The first call says on standard error which it is.
+/// The reference, if it is not this project's own program. The first call says on standard error which program it is.
 pub fn program() -> Option<&'static Path> {
     static CHOSEN: OnceLock<Option<PathBuf>> = OnceLock::new();
     let chosen = CHOSEN.get_or_init(|| {
         let chosen = choose(std::env::var_os("OCX_TEST_FOSSIL"), std::env::var_os("PATH"));
-        // Not `eprintln!`, which the test harness keeps to itself.
+        // This does not use `eprintln!`, because the test harness hides its output.
         let _ = writeln!(std::io::stderr(), "{}", told(chosen.as_deref()));
         chosen
     });
     chosen.as_deref()
 }
 
-/// The program of that name, or the first `fossil` in the folders of `path`; nothing for this project's own.
+/// The program of that name, or the first `fossil` in the folders of `path`. Returns nothing for this project's own.
 pub fn choose(named: Option<OsString>, path: Option<OsString>) -> Option<PathBuf> {
     match named.filter(|name| !name.is_empty()) {
         Some(name) if name == "ocx" => None,
@@ -30,7 +30,7 @@ pub fn choose(named: Option<OsString>, path: Option<OsString>) -> Option<PathBuf
     }
 }
 
-/// One line that says what is compared with what.
+/// One line that says which program tests compare with.
 pub fn told(program: Option<&Path>) -> String {
     let Some(program) = program else {
         let pin = include_str!("../../vendor/PIN");

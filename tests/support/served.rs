@@ -1,4 +1,4 @@
-//! A server of a repository, and a clone of it to work in.
+//! A server of a repository, and a clone of the repository to work in.
 
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Fixture, OCX, until};
 
-/// A plain Fossil server of a fixture's repository, and a clone of it that `agent` works in.
+/// A plain Fossil server of a fixture's repository, and a clone of the repository. `agent` works in the clone.
 pub struct Served {
     pub server_side: Fixture,
     pub port: u16,

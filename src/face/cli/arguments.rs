@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::process::Supervisor;
 use crate::tool::{Declaration, Field, FieldKind, catalogue};
 
-/// Where help lists what goes with every command: after the command's own options.
+/// Where the help lists the options that every command has: after the command's own options.
 const AFTER_OWN: usize = 100;
 
 /// The whole command line.
@@ -51,7 +51,8 @@ pub fn command() -> Command {
         .subcommands(others())
 }
 
-/// A tool's input as its subcommand was given it. Numbers stay text when they are none, so that the tool refuses them.
+/// The tool's input, from the arguments of its subcommand. A number that cannot be read stays text, so that the tool
+/// refuses it.
 pub fn input(tool: &Declaration, given: &ArgMatches) -> Value {
     let mut input = Map::new();
     for field in tool.fields() {
@@ -80,7 +81,7 @@ fn value(field: &Field, given: &ArgMatches) -> Option<Value> {
     }
 }
 
-/// What wakes an agent, as a flag has it: `post`, or `check-in:BRANCH`.
+/// An event that wakes an agent, from the text of a flag: `post` or `check-in:BRANCH`.
 fn event(text: &str) -> Value {
     match text.split_once(':') {
         Some((on, branch)) => json!({"on": on, "branch": branch}),

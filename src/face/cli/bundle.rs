@@ -1,4 +1,4 @@
-//! `ocx bundle`: check-ins in a file, made, looked at and taken in.
+//! `ocx bundle`: makes, shows and imports files that hold check-ins.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, User, shown};
 
-/// Artifacts from which on it is worth showing how far the work is.
+/// The number of artifacts from which a progress bar is worth showing.
 const LONG_WORK: u64 = 500;
 
 /// The command and its four parts.
@@ -76,7 +76,7 @@ fn export_command() -> Command {
     .group(ArgGroup::new("which").args(["branch", "from", "check-in", "descendants"]).required(true))
 }
 
-/// Runs one of the parts and gives what to print.
+/// Runs one of the parts and returns the text to print.
 pub fn run(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<String> {
     let Some((part, given)) = given.subcommand() else { return Ok(String::new()) };
     let file = folder.join(given.get_one::<PathBuf>("file").map_or(Path::new(""), PathBuf::as_path));
@@ -151,7 +151,7 @@ fn import(given: &ArgMatches, folder: &Path, file: &Path, terminal: &Terminal<'_
     repository.import_bundle(&bundle, &Import { progress: bar.progress(), ..Import::by(user) })
 }
 
-/// A bundle that stands alone needs no repository.
+/// The contents of a bundle. A standalone bundle needs no repository.
 fn contents(given: &ArgMatches, folder: &Path, file: &Path) -> Result<Contents> {
     let bundle = Bundle::open(file)?;
     if bundle.is_standalone() {
@@ -216,7 +216,7 @@ fn verified(contents: &Contents) -> String {
     )
 }
 
-/// A bar on standard error, while long work is done at a terminal.
+/// A progress bar on standard error, for long work at a terminal.
 struct Bar(Option<ProgressBar>);
 
 impl Bar {

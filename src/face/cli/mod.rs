@@ -1,6 +1,7 @@
-//! The catalogue as commands, and the few commands that make what tools work in.
+//! The catalogue as commands, and the few commands that make the places where tools work.
 //!
-//! Nothing here reads the process: arguments, streams and whether there is a terminal come from the program.
+//! Nothing here reads the state of the process. The program passes in the arguments, the streams, and whether there is
+//! a terminal.
 
 mod arguments;
 mod bundle;
@@ -28,16 +29,16 @@ use crate::tool::{self, CallControl, Catalogue};
 /// What the program does next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It ends with this exit code: the command has run.
+    /// The command has run: the program ends with this exit code.
     Exit(u8),
-    /// `ocx mcp`: it serves the protocol.
+    /// `ocx mcp`: the program serves the protocol.
     Serve(Serve),
-    /// `ocx demo`: it shows the main job end to end.
+    /// `ocx demo`: the program shows the main job end to end.
     Demo,
 }
 
-/// The words after `ocx [-C DIR] WORD`, and the folder, when the command is one that must run before any thread is
-/// started: `fossil` and `supervise` take their arguments as they stand.
+/// The folder and the words of the command line `ocx [-C DIR] WORD ...`, if its command is `word`. It is for `fossil`
+/// and `supervise`: they take their arguments unchanged, and must run before any thread is started.
 #[must_use]
 pub fn verbatim(args: &[OsString], word: &str) -> Option<(Option<PathBuf>, Vec<OsString>)> {
     let (folder, rest) = match args {
@@ -87,7 +88,7 @@ pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Next {
     Next::Exit(code.unwrap_or(REFUSED))
 }
 
-/// The option that goes with every command but this one, where it was given.
+/// A given option that other commands have, but that this command does not use.
 fn without_use(command: &str, matches: &ArgMatches) -> Option<&'static str> {
     let options: &[(&str, &str)] = match command {
         "update" | "merge" | "demo" => &[("repository", "-R"), ("user", "--user")],
@@ -125,7 +126,7 @@ fn run_tool(
     Ok(if answer.ok() { DONE } else { REFUSED })
 }
 
-/// The tool and the input of `ocx call`; `-` reads the input from standard input.
+/// The tool and the input of `ocx call`. The input `-` means standard input.
 fn called(given: &ArgMatches, terminal: &mut Terminal<'_>) -> Result<(String, Value)> {
     let text = |name: &str| given.get_one::<String>(name).cloned().unwrap_or_default();
     let mut input = text("input");

@@ -1,4 +1,4 @@
-//! The commands that make what tools work in: a repository, a clone, a checkout.
+//! The commands that make the places where tools work: a repository, a clone, a checkout.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::repo::{NewRepository, Repository};
 use crate::sync::{Remote, SyncOptions};
 use crate::work::set_objective;
 
-/// Runs the command, if it is one of these, and gives the words that say what was made.
+/// Runs the command if it is one of these. Returns the words that say what was made.
 pub fn run(
     command: &str,
     given: &ArgMatches,
@@ -39,7 +39,7 @@ fn init(given: &ArgMatches, folder: &Path, login: Option<&str>) -> Result<String
     Ok(format!("Made the repository {} with the user {name}.", repository.path().display()))
 }
 
-/// The clone's user is the one of the URL, so that saves are made as whom they are pushed.
+/// The clone's user is the user of the URL. So saves are made and pushed as the same user.
 fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<String> {
     let path = path(given, "repository", folder);
     let login = terminal.login.as_deref();
@@ -73,7 +73,7 @@ fn open(given: &ArgMatches, folder: &Path) -> Result<String> {
     ))
 }
 
-/// Fossil's own update would bring back files that were renamed or removed without its knowing.
+/// Does not use Fossil's own update: it would bring back files that were renamed or removed without telling Fossil.
 fn update(given: &ArgMatches, folder: &Path) -> Result<String> {
     let checkout = target::checkout(folder)?;
     let store = checkout.repository().store();
@@ -103,7 +103,7 @@ fn merge(given: &ArgMatches, folder: &Path) -> Result<String> {
     Ok(listed(head.to_owned(), &merged))
 }
 
-/// What happened to each file, one a line.
+/// What happened to each file, one file a line.
 fn listed(head: String, updated: &Updated) -> String {
     let path = |path: &str| shown(path.as_bytes());
     let lines = updated.files.iter().map(|file| {

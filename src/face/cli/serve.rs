@@ -1,4 +1,4 @@
-//! `ocx mcp`: how the protocol is to be served.
+//! `ocx mcp`: the options that say how to serve the protocol.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -8,30 +8,30 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::target::Target;
 use crate::tool::Binding;
 
-/// What `ocx mcp` asks for: to serve the protocol, on standard input and output or over HTTP.
+/// What `ocx mcp` must do: serve the protocol on standard input and output, or over HTTP.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Serve {
-    /// Where calls act, and as whom.
+    /// Where calls act, and as which user.
     pub target: Target,
-    /// Where callers' files are.
+    /// Where the callers' files are.
     pub binding: Binding,
-    /// Where to listen instead of on standard input.
+    /// Where to listen, if not on standard input.
     pub listen: Option<Listen>,
 }
 
-/// How `ocx mcp` is to listen.
+/// How `ocx mcp` listens.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// The address; port 0 takes a free one.
+    /// The address. Port 0 means any free port.
     pub address: SocketAddr,
-    /// The file that holds the tokens of which callers must send one.
+    /// The file with the tokens. Every caller must send one of them.
     pub token_file: Option<PathBuf>,
-    /// What the server is called besides its address.
+    /// The names of the server besides its address.
     pub hosts: Vec<String>,
 }
 
 impl Serve {
-    /// Reads the options of `ocx mcp`. Callers from another machine have their files there.
+    /// Reads the options of `ocx mcp`. If callers can come from another machine, their files are on that machine.
     #[must_use]
     pub fn of(target: Target, given: &ArgMatches) -> Self {
         let listen = given.get_one::<SocketAddr>("listen").map(|address| Listen {
@@ -45,7 +45,7 @@ impl Serve {
     }
 }
 
-/// The command.
+/// The command `ocx mcp`.
 pub fn command() -> Command {
     Command::new("mcp")
         .about("Serve the tools over MCP, on standard input and output or over HTTP")
@@ -82,7 +82,7 @@ pub fn command() -> Command {
         )
 }
 
-/// An address with its port, or the port of the loopback address.
+/// Reads an address with its port, or a port alone, which belongs to the loopback address.
 fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse() {
         return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));

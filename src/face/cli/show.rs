@@ -1,4 +1,4 @@
-//! An answer for people: what was found on one stream, remarks and refusals on the other.
+//! An answer for people. What was found goes to one stream, remarks and refusals go to the other.
 
 use std::fmt::Write;
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::tool::{Answer, Readable};
 
-/// What to print where.
+/// The text to print on each stream.
 pub struct Shown {
-    /// For standard output.
+    /// The text for standard output.
     pub out: String,
-    /// For standard error.
+    /// The text for standard error.
     pub err: String,
 }
 
@@ -33,7 +33,7 @@ pub fn readable(answer: &Answer, terminal: bool) -> Shown {
     Shown { out, err }
 }
 
-/// What is to be said of a text beside it.
+/// The remarks about a text. They are not part of the text.
 fn remarks(readable: &Readable) -> String {
     let mut err = String::new();
     match (&readable.part, readable.next_from) {

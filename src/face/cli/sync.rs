@@ -1,4 +1,5 @@
-//! `ocx push` and `ocx pull`: the repository and its server. `ocx sync` is a tool's, which takes a bundle.
+//! `ocx push` and `ocx pull`: they sync the repository with its server. `ocx sync` is not here: it is the command of a
+//! tool, and takes a bundle.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub fn commands() -> [Command; 2] {
     ]
 }
 
-/// Adds the options on what goes along and how a server is reached.
+/// Adds the options that say what else is synced and how the server is reached.
 pub fn reaching(command: Command) -> Command {
     let flag = |name: &'static str, help: &'static str| {
         Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
@@ -55,7 +56,7 @@ pub fn reaching(command: Command) -> Command {
         )
 }
 
-/// Runs the command, if it is one of these, and gives the words that say what was done.
+/// Runs the command if it is one of these. Returns the words that say what was done.
 pub fn run(
     command: &str,
     given: &ArgMatches,
@@ -93,12 +94,12 @@ fn synced(
     Ok(format!("With {remote}: {synced}."))
 }
 
-/// The options with what the command line says is to go along.
+/// The options, with what the command line says is synced too.
 pub fn taking_along(options: SyncOptions, given: &ArgMatches) -> SyncOptions {
     SyncOptions { private: given.get_flag("private"), unversioned: given.get_flag("unversioned"), ..options }
 }
 
-/// The remote with the password that it lacks, reached as the command line says.
+/// The remote, reached as the command line says. If it has no password, it gets the terminal's.
 pub fn reached(remote: Remote, given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<Remote> {
     let remote = match (remote.user().cloned(), terminal.password.as_deref()) {
         (Some(user), Some(password)) if remote.password().is_none() => {

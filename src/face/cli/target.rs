@@ -1,4 +1,4 @@
-//! Where commands act, and as whom: a checkout or a repository, and a login.
+//! Where commands act, and as which user: a checkout or a repository, and a login.
 
 use std::path::{Path, PathBuf};
 
@@ -10,22 +10,22 @@ use crate::name::User;
 use crate::repo::Repository;
 use crate::tool::Service;
 
-/// Where tools act, and as whom.
+/// Where tools act, and as which user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The folder of the checkout.
     pub folder: PathBuf,
-    /// The repository file, where calls act on it without a checkout.
+    /// The repository file, if calls act on it without a checkout.
     pub repository: Option<PathBuf>,
-    /// The login to act as, where it is not the checkout's or the repository's own user.
+    /// The login to act as, if it is not the checkout's or the repository's own user.
     pub login: Option<User>,
 }
 
 impl Target {
-    /// Reads the options that go with every command.
+    /// Reads the options that every command has.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] for a user that is no login.
+    /// [`Kind::Invalid`] if the user is not a login.
     pub fn of(given: &ArgMatches) -> Result<Self> {
         let folder = given.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
         let repository = given.get_one::<PathBuf>("repository").map(|path| folder.join(path));
@@ -33,7 +33,7 @@ impl Target {
         Ok(Self { folder, repository, login })
     }
 
-    /// The service there.
+    /// The service that acts there.
     #[must_use]
     pub fn service(self) -> Service {
         let service = match self.repository {
@@ -47,7 +47,7 @@ impl Target {
     }
 }
 
-/// A login as whom saves can be made.
+/// Reads a login that can make saves.
 pub fn login(name: &str) -> Result<User> {
     let user = User::parse(name)?;
     if user.is_group() {
@@ -63,7 +63,7 @@ pub fn checkout(folder: &Path) -> Result<Checkout> {
     Checkout::at(folder).map_err(|e| if e.kind() == Kind::NotFound { e.with_hint(hint) } else { e })
 }
 
-/// The repository file that the command line names, or that of the checkout that holds `folder`.
+/// The repository file that the command line names. If it names none: the file of the checkout that holds `folder`.
 pub fn repository(given: &ArgMatches, folder: &Path) -> Result<Repository> {
     match given.get_one::<PathBuf>("repository") {
         Some(path) => open_repository(&folder.join(path)),

@@ -1,4 +1,4 @@
-//! Where a command reads and writes, what it says there, and its exit codes.
+//! The place where a command reads and writes, what it says there, and its exit codes.
 
 use std::io::{Read, Write};
 
@@ -6,36 +6,36 @@ use super::show;
 use crate::error::{Error, Kind, Result};
 use crate::tool::Answer;
 
-/// What was asked was done.
+/// The command did what was asked.
 pub const DONE: u8 = 0;
-/// It was refused.
+/// The command was refused.
 pub const REFUSED: u8 = 1;
-/// The command line makes no sense.
+/// The command line is not valid.
 pub const USAGE: u8 = 2;
 
-/// Where a command reads and writes.
+/// The streams that a command reads and writes, and what it must know about them.
 pub struct Terminal<'a> {
-    /// Standard input, read only where a command says so.
+    /// Standard input. Only commands that say so read it.
     pub input: &'a mut dyn Read,
-    /// Where answers go.
+    /// The stream for answers.
     pub out: &'a mut dyn Write,
-    /// Where remarks and refusals go.
+    /// The stream for remarks and refusals.
     pub err: &'a mut dyn Write,
-    /// Whether `out` is a terminal, which must not be sent control characters.
+    /// Whether `out` is a terminal. A terminal must not get control characters.
     pub out_is_terminal: bool,
-    /// Whether standard error is a terminal, at which a bar shows how far long work is.
+    /// Whether standard error is a terminal. On a terminal, a bar shows the progress of long work.
     pub err_is_terminal: bool,
-    /// The name that a new repository's first user gets where none is given.
+    /// The name of a new repository's first user, if the command line gives none.
     pub login: Option<String>,
-    /// The password for the server, where its URL and the repository hold none.
+    /// The password for the server, if neither its URL nor the repository holds one.
     pub password: Option<String>,
 }
 
 impl Terminal<'_> {
-    /// Says what a command did, and returns the exit code.
+    /// Writes what a command did, and returns the exit code.
     ///
     /// # Errors
-    /// Those of writing.
+    /// The errors of writing.
     pub fn say(&mut self, done: Result<String>) -> std::io::Result<u8> {
         match done {
             Ok(words) => writeln!(self.out, "{words}").map(|()| DONE),
@@ -43,17 +43,18 @@ impl Terminal<'_> {
         }
     }
 
-    /// Says a tool's answer as a person reads it.
+    /// Writes a tool's answer in words for people.
     ///
     /// # Errors
-    /// Those of writing.
+    /// The errors of writing.
     pub fn show(&mut self, answer: &Answer) -> std::io::Result<()> {
         let shown = show::readable(answer, self.out_is_terminal);
         self.out.write_all(shown.out.as_bytes())?;
         self.err.write_all(shown.err.as_bytes())
     }
 
-    /// Shows help on `out`, which is no failure, and what is wrong with a command line on `err`. Returns the exit code.
+    /// Writes help on `out`, and what is wrong with a command line on `err`. Help is not a failure. Returns the exit
+    /// code.
     pub fn show_usage(&mut self, usage: &clap::Error) -> u8 {
         let text = usage.render();
         if usage.use_stderr() {
@@ -66,10 +67,10 @@ impl Terminal<'_> {
     }
 }
 
-/// Says on `err` what went wrong and what to do about it.
+/// Writes on `err` what went wrong and what to do about it.
 ///
 /// # Errors
-/// Those of writing.
+/// The errors of writing.
 pub fn complain(error: &Error, err: &mut dyn Write) -> std::io::Result<()> {
     writeln!(err, "ocx: {error}")?;
     for line in error.hint().into_iter().chain(command_for(error.kind())) {
@@ -78,7 +79,7 @@ pub fn complain(error: &Error, err: &mut dyn Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The command that helps with any failure of this kind. The library's hints name no command.
+/// The command that helps with every failure of this kind. It stands here because the library's hints name no command.
 fn command_for(kind: Kind) -> Option<&'static str> {
     (kind == Kind::Corrupt)
         .then_some("`ocx fossil test-integrity -R REPO` says what of a repository is damaged.")

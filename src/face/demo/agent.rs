@@ -11,13 +11,13 @@ use super::story::{Story, unexpected};
 use crate::error::{Error, Kind, Result};
 use crate::text;
 
-/// The revision of the protocol that it speaks.
+/// The revision of the protocol that the agent speaks.
 const REVISION: &str = "2025-11-25";
 
 /// The longest piece of a call or answer that is printed, in bytes.
 const SHOWN: usize = 150;
 
-/// A session with a server that runs in the agent's checkout: a line of JSON for each message.
+/// A session with a server that runs in the agent's checkout. Each message is a line of JSON.
 pub struct Agent {
     server: Child,
     input: Option<ChildStdin>,
@@ -58,14 +58,14 @@ impl Agent {
         Ok(tools.len())
     }
 
-    /// Ends the session; the server is gone afterwards.
+    /// Ends the session, and the server with it.
     pub fn stop(mut self) -> Result<()> {
         self.input = None;
         let ended = self.server.wait().map_err(|e| Error::io("cannot wait for `ocx mcp`", e))?;
         if ended.success() { Ok(()) } else { Err(unexpected("the end of the session", &ended.to_string())) }
     }
 
-    /// Makes a call that must be done.
+    /// Makes a call that must succeed.
     pub fn expect(&mut self, story: &mut Story<'_>, tool: &str, arguments: &Value) -> Result<Value> {
         let answer = self.call(story, tool, arguments)?;
         if answer["ok"] == Value::Bool(true) {
@@ -75,7 +75,7 @@ impl Agent {
         }
     }
 
-    /// Makes a call that must be refused for the reason of `kind`.
+    /// Makes a call that must be refused with `kind`.
     pub fn refused(
         &mut self,
         story: &mut Story<'_>,
@@ -88,13 +88,13 @@ impl Agent {
         if as_expected { Ok(answer) } else { Err(unexpected(tool, &answer.to_string())) }
     }
 
-    /// Makes the call that a refusal gave, just as it stands; it must be done.
+    /// Makes the call that a refusal gave, without a change. The call must succeed.
     pub fn follow(&mut self, story: &mut Story<'_>, refused: &Value) -> Result<Value> {
         let (tool, arguments) = next_call(refused)?;
         self.expect(story, &tool, &arguments)
     }
 
-    /// Makes the call that a refusal gave; it must be refused in turn.
+    /// Makes the call that a refusal gave. This call must be refused too.
     pub fn follow_to_refusal(&mut self, story: &mut Story<'_>, refused: &Value, kind: Kind) -> Result<Value> {
         let (tool, arguments) = next_call(refused)?;
         self.refused(story, &tool, &arguments, kind)
@@ -147,7 +147,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // After a failure it may still run; after `stop` it has ended.
+        // After a failure the server may still run. After `stop` it has ended.
         let _ = self.server.kill();
         let _ = self.server.wait();
     }

@@ -1,4 +1,4 @@
-//! Where the demonstration takes place: a server with its repository, and an agent's clone and checkout.
+//! The place of the demonstration: a server with its repository, and an agent's clone and checkout.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ use crate::sync::Remote;
 pub const AGENT: &str = "scout";
 const OWNER: &str = "ann";
 const PASSWORD: &str = "a-demo-password";
-/// How long the server may take to listen.
+/// The longest time that the server may take until it listens.
 const START: Duration = Duration::from_secs(10);
 
-/// The tests that the tree declares: the change log begins with the version that the tree has.
+/// The tests that the tree declares. The one test checks that the change log begins with the version of the tree.
 const TESTS: &str = r#"{"tests":[{"name":"version","timeout":"1m","command":
 "v=$(cat VERSION); grep -m1 'Changes for version' www/changes.wiki | grep -q \"version $v \" || { echo \"the first heading of www/changes.wiki is not that of VERSION $v\"; exit 1; }"}]}
 "#;
 
-/// The temporary folder and the server in it; both go when this is dropped.
+/// The temporary folder and the server in it. Both are removed when this is dropped.
 pub struct Place {
     folder: tempfile::TempDir,
     files: usize,
@@ -75,7 +75,7 @@ impl Place {
         self.files
     }
 
-    /// Starts the server: this program as plain Fossil.
+    /// Starts the server. It is this program, run as plain Fossil.
     pub fn start_server(&mut self) -> Result<()> {
         let cannot = |e| Error::io("cannot start the server", e);
         let child = Command::new(std::env::current_exe().map_err(cannot)?)
@@ -108,7 +108,7 @@ impl Place {
     /// Stops the server.
     pub fn stop_server(&mut self) {
         if let Some(mut server) = self.server.take() {
-            // It may have ended by itself; either way nothing of it is left.
+            // The server may have ended by itself. In both cases nothing of it is left.
             let _ = server.kill();
             let _ = server.wait();
         }
@@ -126,7 +126,7 @@ impl Place {
         copy_tree(source, checkout.root())?;
         let tests = checkout.root().join("ocx-tests.json");
         std::fs::write(tests, TESTS).map_err(|e| Error::io("cannot write ocx-tests.json", e))?;
-        // Fossil's tree tracks files that its own ignore rules name.
+        // Fossil's tree tracks some files that its own ignore rules exclude.
         let all = ["add", "--dotfiles", "--ignore", "", "."];
         engine::command(checkout.root(), &all, Some(OWNER))?;
         let status = checkout.status()?;
@@ -153,21 +153,21 @@ impl Drop for Place {
     }
 }
 
-/// A port that was free a moment ago; the server says so when it no longer is.
+/// A port that was free a moment ago. If it is no longer free, the server says so.
 fn free_port() -> Result<u16> {
     let cannot = |e| Error::io("cannot find a free port", e);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(cannot)?;
     Ok(listener.local_addr().map_err(cannot)?.port())
 }
 
-/// Copies the files of the check-in that `from` is a source archive of; its manifest lists them.
+/// Copies the files of a check-in. `from` is the check-in's source archive, and its manifest lists the files.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     let cannot = |what: &Path, e| Error::io(format!("cannot copy `{}`", what.display()), e);
     let manifest = from.join("manifest");
     let manifest = Manifest::parse(&std::fs::read(&manifest).map_err(|e| cannot(&manifest, e))?)?;
     for file in manifest.files.iter().map(|card| &card.name) {
         let (source, target) = (from.join(file), to.join(file));
-        // An archive may lack files that no build needs.
+        // An archive may leave out files that no build needs.
         if source.is_file() {
             let folder = target.parent().unwrap_or(to);
             let copied = std::fs::create_dir_all(folder).and_then(|()| std::fs::copy(&source, &target));

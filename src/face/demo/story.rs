@@ -1,21 +1,21 @@
-//! What the demonstration prints, as it happens, and the error for what was not to happen.
+//! What the demonstration prints while it runs, and the error for a step that is not as expected.
 
 use std::io::Write;
 
 use crate::error::{Error, Kind, Result};
 
-/// Where it is printed.
+/// The output that the demonstration prints to.
 pub struct Story<'a> {
     out: &'a mut dyn Write,
 }
 
 impl<'a> Story<'a> {
-    /// A story that is printed to `out`.
+    /// Makes a story that prints to `out`.
     pub fn new(out: &'a mut dyn Write) -> Self {
         Self { out }
     }
 
-    /// Prints a line at once.
+    /// Prints a line immediately.
     pub fn say(&mut self, line: &str) -> Result<()> {
         writeln!(self.out, "{line}").and_then(|()| self.out.flush()).map_err(|e| Error::io("cannot print", e))
     }

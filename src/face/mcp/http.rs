@@ -1,7 +1,7 @@
-//! The same server over streamable HTTP: one path, one request a call, nothing kept between calls.
+//! The same server over streamable HTTP. There is one path. Each call is one request. Nothing is kept between calls.
 //!
-//! Bodies go through the judge that reads lines, and answers come from the one server, so that a tool's answer
-//! has the same bytes as over standard input and output. A client cancels a call by closing the response.
+//! The code that judges lines judges bodies too, and the same server makes the answers. So a tool's answer has the same
+//! bytes as over standard input and output. A client cancels a call by closing the response.
 
 use std::sync::Arc;
 
@@ -22,25 +22,25 @@ use super::repair::{self, Judged, MESSAGE_BYTES_MAX};
 use super::server::Server;
 use crate::http::{BodyRefusal, WholeBody};
 
-/// The one path that is served.
+/// The only path that is served.
 pub const PATH: &str = "/mcp";
 
 type Protocol = StreamableHttpService<Server, NeverSessionManager>;
 
-/// The route of the server. Only a POST has a message to judge; the rest is the protocol's to refuse.
+/// The route of the server. Only a POST has a message to judge. The protocol machinery refuses every other method.
 pub fn routes(server: Server) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(usize::MAX)
-        // The gate has judged both, and the body's length is judged here.
+        // The gate has already judged the host and the origin. This module judges the body's length.
         .disable_allowed_hosts()
         .disable_allowed_origins();
     let protocol = Protocol::new(move || Ok(server.clone()), Arc::default(), config);
     Router::new().route(PATH, post(answer).fallback_service(protocol.clone())).with_state(protocol)
 }
 
-/// The answer on every other path.
+/// The answer for every other path.
 pub async fn nothing_here() -> Response {
     (StatusCode::NOT_FOUND, format!("nothing is here; MCP is served at {PATH}\n")).into_response()
 }
@@ -70,8 +70,8 @@ async fn answer(
     }
 }
 
-/// Gives a message to the protocol on a thread of its own: there a long answer is written out without holding up the
-/// calls that share a worker with it. Dropping the future ends the call.
+/// Passes a message to the protocol machinery on a thread of its own. So writing a long answer does not delay the calls
+/// that share a worker with it. Dropping the future ends the call.
 async fn hand_on(protocol: Protocol, request: Request) -> Response {
     let (_here, gone) = oneshot::channel::<()>();
     let runtime = Handle::current();

@@ -1,7 +1,7 @@
-//! One JSON-RPC message a line, over a pair of byte streams, in bounded memory.
+//! A transport over a pair of byte streams, in bounded memory. Each line is one JSON-RPC message.
 //!
-//! A line that is no message gets a JSON-RPC error and the session goes on. Reading and writing have a thread
-//! each, so a client that stops reading blocks nothing but itself.
+//! A line that is not a message gets a JSON-RPC error, and the session continues. Reading and writing each have their
+//! own thread. So a client that stops reading blocks only itself.
 
 use std::io::{ErrorKind, Read, Write};
 use std::thread;
@@ -16,19 +16,19 @@ use tokio::sync::{mpsc, oneshot};
 use super::repair::{self, Judged, MESSAGE_BYTES_MAX};
 use crate::cancel::Cancel;
 
-/// How many messages wait in each direction before their sender has to wait.
+/// How many messages can wait in each direction. If more come, their sender has to wait.
 const QUEUE: usize = 64;
 
-/// An answer with more text than this is written out on a thread of its own, in bytes.
+/// An answer whose text has more bytes than this is written out on a thread of its own.
 const LONG_BYTES: usize = 256 << 10;
 
-/// How long calls in flight may go on when the input has ended.
+/// The longest time that running calls may continue after the input has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long the last answers may take to be written when the session ends.
+/// The longest time for writing the last answers when the session ends.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// A transport of lines.
+/// The transport.
 pub struct Lines {
     incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
@@ -38,10 +38,10 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Starts reading `input` and writing `output`; `closing` is cancelled soon after the input ends.
+    /// Starts to read `input` and to write `output`. Cancels `closing` soon after the input ends.
     ///
     /// # Errors
-    /// The operating system's, when it gives no thread.
+    /// The operating system's error, if it gives no thread.
     pub fn start(
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
@@ -61,7 +61,8 @@ impl Lines {
         Ok(Self { incoming, outgoing: Some(outgoing), written: Some(written), closing, opened: false })
     }
 
-    /// Before a session is open only requests are let through; anything else would end it.
+    /// Whether this message is let through. Before a session is open, only requests are let through. Any other message
+    /// would end the session.
     fn admits(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
         let request = matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
         self.opened |= request && repair::opens(message);
@@ -112,7 +113,7 @@ impl Transport<RoleServer> for Lines {
     }
 }
 
-/// Whether a message takes so long to write out that it would hold up others on the same worker.
+/// Whether writing out this message takes so long that it would delay other messages on the same worker.
 fn is_long(message: &TxJsonRpcMessage<RoleServer>) -> bool {
     let TxJsonRpcMessage::<RoleServer>::Response(response) = message else { return false };
     let ServerResult::CallToolResult(result) = &response.result else { return false };
@@ -154,7 +155,7 @@ fn write_all(mut output: impl Write, mut lines: mpsc::Receiver<Vec<u8>>) {
     }
 }
 
-/// What stood between two line ends: a line, or the length of one that is too long.
+/// What is between two line ends: a line, or only the length of a line that is too long.
 enum Frame<'a> {
     Line(&'a [u8]),
     TooLong(usize),
@@ -164,11 +165,11 @@ enum Frame<'a> {
 struct Framer<R> {
     input: R,
     buffer: Vec<u8>,
-    /// Where the unread part starts.
+    /// The start of the unread part.
     start: usize,
-    /// Up to where the unread part is known to hold no line end.
+    /// The end of the part that was already searched and holds no line end.
     scanned: usize,
-    /// Bytes dropped of a line that is over the limit.
+    /// The number of bytes that were dropped from a line over the limit.
     dropped: usize,
     ended: bool,
 }
@@ -180,7 +181,7 @@ impl<R: Read> Framer<R> {
         Self { input, buffer: Vec::new(), start: 0, scanned: 0, dropped: 0, ended: false }
     }
 
-    /// The next line. The last one needs no line end.
+    /// The next line. The last line needs no line end.
     fn next(&mut self) -> Option<Frame<'_>> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {

@@ -1,7 +1,7 @@
 //! The catalogue over the Model Context Protocol: one server, on standard input and output or over HTTP.
 //!
-//! Both eras are served: sessions that begin with `initialize`, and requests that carry their own metadata. The
-//! protocol machinery is rmcp's; lines, bad input and what a tool answers are ours.
+//! The server serves both eras: sessions that begin with `initialize`, and requests that carry their own metadata. rmcp
+//! is the protocol machinery. Our code handles lines, bad input and the answers of tools.
 
 mod http;
 mod lines;
@@ -24,31 +24,31 @@ use crate::error::{Error, Kind, Result};
 use crate::http::Listener;
 use crate::tool::Service;
 
-/// How long calls that can't be cut short may take to end after the server has.
+/// The longest time that calls may still run after the server has ended, if they can't be cut short.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
-/// More than one, so that a long answer that is being written holds no other up.
+/// There is more than one worker, so that writing a long answer does not delay other answers.
 const WORKERS: usize = 4;
 
 /// Serves one client on `input` and `output` until the input ends.
 ///
 /// # Errors
-/// `Io`, when the operating system gives no threads.
+/// `Io`, if the operating system gives no threads.
 pub fn serve(service: Service, input: File, output: File) -> Result<()> {
     run(serve_lines(service, input, output))
 }
 
-/// Serves the clients that come to `listener`, at [`PATH`], until `stop` is done.
+/// Serves the clients that connect to `listener`, at [`PATH`], until `stop` is done.
 ///
 /// # Errors
-/// `Io`, when the operating system gives no threads.
+/// `Io`, if the operating system gives no threads.
 pub fn serve_http(service: Service, listener: Listener, stop: impl Future<Output = ()>) -> Result<()> {
     let closing = Cancel::new();
     let routes = http::routes(Server::new(service, closing.clone())).fallback(http::nothing_here);
     run(listener.serve(routes, stop, &closing))
 }
 
-/// Few threads: they only pass messages on, tools run on others.
+/// Runs the server on few threads. They only pass messages on; tools run on other threads.
 fn run(serving: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)

@@ -1,4 +1,4 @@
-//! Progress of a long call, told to the client that asked for it.
+//! Progress of a long call. It is sent to the client if the client asked for it.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
 
-/// How often a call that takes long says that it goes on.
+/// The time between two progress messages of a long call.
 pub const EVERY: Duration = Duration::from_secs(2);
 
 /// Progress of one call.
@@ -17,14 +17,14 @@ pub struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// Returns nothing if the client did not ask for progress.
+    /// The progress of this call. Returns nothing if the client did not ask for it.
     pub fn wanted(context: &'a RequestContext<RoleServer>) -> Option<Self> {
         let token = context.meta.get_progress_token()?;
         Some(Self { token, peer: &context.peer, started: Instant::now() })
     }
 
-    /// Tells the client `line`, or only that the call goes on. The number is seconds: the protocol wants one that only
-    /// grows. A client that can't be told is no failure of the call.
+    /// Sends `line` to the client, or only says that the call still runs. The number is seconds, because the protocol
+    /// wants a number that only grows. If the client can't be reached, the call does not fail.
     pub async fn tell(&self, line: Option<String>) {
         let seconds = self.started.elapsed().as_secs_f64().floor();
         let message = line.unwrap_or_else(|| format!("still running after {seconds} s"));

@@ -1,31 +1,32 @@
-//! Judges one message, a line or a body, before the protocol machinery sees it, and repairs a call that is nearly right.
+//! Judges one message before the protocol machinery sees it, and repairs a call that is nearly right. A message is a
+//! line or a body.
 //!
-//! A bad message gets an error that says what is wrong, under its own id if that is usable. A call with broken arguments
-//! becomes one that the tool layer refuses in words that a model reads: protocol errors often never reach it. Nothing is
-//! guessed or coerced.
+//! A bad message gets an error that says what is wrong. The error carries the message's id, if that is usable. A call
+//! with broken arguments becomes a call that the tool layer refuses. The model can read the words of that refusal, but
+//! protocol errors often never reach the model. Nothing is guessed or coerced.
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientRequest, GetMeta, ProtocolVersion};
 use rmcp::service::RxJsonRpcMessage;
 use serde_json::{Map, Value, json};
 
-/// The longest message taken, in bytes.
+/// The length of the longest accepted message, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
-/// Where a call that can't be made carries the reason, in its `_meta`.
+/// The field of `_meta` in which a call that can't be made carries the reason.
 pub const REFUSAL: &str = "ocx/refusal";
 
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
 const INVALID_PARAMS: i32 = -32_602;
 
-/// What becomes of a message.
+/// What happens to a message.
 pub enum Judged {
-    /// It goes to the session.
+    /// The message goes to the session.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// An error goes back; `under_id` says whether it carries the id of a request.
+    /// An error goes back. `under_id` says whether the error carries the id of a request.
     Reply { reply: Vec<u8>, under_id: bool },
-    /// Nothing: it is an empty line, or a notification or response that means nothing here.
+    /// Nothing happens: the message is an empty line, or a notification or response that means nothing here.
     Nothing,
 }
 
@@ -46,14 +47,14 @@ pub fn judge(line: &[u8]) -> Judged {
     }
 }
 
-/// The error for a message over the limit; `what` says which and how long it was.
+/// The error for a message over the limit. `what` says which message it was and how long.
 #[must_use]
 pub fn over_the_limit(what: &str) -> Vec<u8> {
     let words = format!("{what} is over the limit of {MESSAGE_BYTES_MAX} bytes and was dropped");
     error(None, INVALID_REQUEST, &words)
 }
 
-/// Whether a request opens a session: `initialize`, or one that carries its own metadata.
+/// Whether a request opens a session. `initialize` does, and so does a request that carries its own metadata.
 #[must_use]
 pub fn opens(message: &RxJsonRpcMessage<RoleServer>) -> bool {
     let RxJsonRpcMessage::<RoleServer>::Request(request) = message else { return false };
@@ -91,7 +92,8 @@ fn judge_object(mut message: Map<String, Value>) -> Judged {
     pass(message, id)
 }
 
-/// Turns a call with unusable arguments into one that is refused in words. A call without a name is a protocol error.
+/// Changes a call with unusable arguments, so that the tool layer refuses it in words. A call without a name is a
+/// protocol error.
 fn repair_call(message: &mut Map<String, Value>) -> Result<(), &'static str> {
     let Some(Value::Object(params)) = message.get_mut("params") else {
         return Err("`params` must be an object with `name` and `arguments`");
@@ -127,7 +129,7 @@ fn refuse_call(params: &mut Map<String, Value>, reason: Value) {
     meta[REFUSAL] = reason;
 }
 
-/// Judges a line that is no JSON. One fault is common and easy to tell: half of a surrogate pair, which a model writes
+/// Judges a line that is not JSON. One fault is common and easy to detect: half of a surrogate pair. A model writes it
 /// when an emoji is cut in two.
 fn judge_broken(line: &[u8], error: &serde_json::Error) -> Judged {
     let Some(Ok(Value::Object(mut message))) =
@@ -172,7 +174,7 @@ fn without_lone_surrogates(line: &[u8]) -> Option<Vec<u8>> {
     found.then_some(repaired)
 }
 
-/// The UTF-16 unit of a `\uXXXX` at the start of `text`.
+/// The UTF-16 unit of the `\uXXXX` at the start of `text`.
 fn unit(text: &[u8]) -> Option<u16> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -186,7 +188,7 @@ fn pass(message: Map<String, Value>, id: Option<Value>) -> Judged {
     }
 }
 
-/// An error reply. Without a usable id it carries none, as MCP has it.
+/// An error reply. If there is no usable id, the reply has none. MCP wants it so.
 fn refuse(id: Option<Value>, code: i32, message: &str) -> Judged {
     let under_id = id.is_some();
     Judged::Reply { reply: error(id, code, message), under_id }

@@ -1,4 +1,4 @@
-//! The server as rmcp sees it, whatever brings the messages: every call of a tool goes through here.
+//! The server as rmcp sees it. Every call of a tool goes through here, over every transport.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::error::{Error, Kind};
 use crate::http::Caller;
 use crate::tool::{self, Answer, CallControl, Catalogue, Hints, Refusal, Service};
 
-/// The catalogue for MCP clients. Clones are one server.
+/// The catalogue for MCP clients. All clones are the same server.
 #[derive(Clone)]
 pub struct Server {
     service: Arc<Service>,
@@ -70,17 +70,17 @@ impl ServerHandler for Server {
     }
 }
 
-/// Methods that reach [`ServerHandler::on_custom_request`] only if their parameters do not fit. Requests that carry their
-/// own metadata have no `initialize`.
+/// Methods that reach [`ServerHandler::on_custom_request`] only if their parameters do not fit. `initialize` is not a
+/// method for requests that carry their own metadata.
 const KNOWN_METHODS: [&str; 4] = ["initialize", "server/discover", "tools/list", "tools/call"];
 
 impl Server {
-    /// A server whose calls act where `service` does, and end when `closing` is cancelled.
+    /// Makes a server. Its calls act where `service` acts, and end when `closing` is cancelled.
     pub fn new(service: Service, closing: Cancel) -> Self {
         Self { service: Arc::new(service), closing }
     }
 
-    /// The service, acting as the caller.
+    /// The service that acts as the caller.
     fn service_for(&self, context: &RequestContext<RoleServer>) -> Arc<Service> {
         let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
         match caller.and_then(|caller| caller.login.clone()) {
@@ -89,8 +89,8 @@ impl Server {
         }
     }
 
-    /// Runs the call so that nothing else waits for it. A call that only looks runs on this thread, after other tasks
-    /// were moved off it; any other runs on a thread of its own.
+    /// Runs the call so that nothing else waits for it. A call that only looks runs on this thread, after the other
+    /// tasks are moved to other threads. Every other call runs on a thread of its own.
     async fn call(
         &self,
         request: CallToolRequestParams,
@@ -109,7 +109,7 @@ impl Server {
         self.call_beside(request, context).await
     }
 
-    /// Runs the call on a thread of its own, and tells the client now and then that it goes on.
+    /// Runs the call on a thread of its own. Tells the client now and then that the call still runs.
     async fn call_beside(
         &self,
         request: CallToolRequestParams,
@@ -117,7 +117,7 @@ impl Server {
     ) -> CallToolResult {
         let name = request.name.into_owned();
         let control = Arc::new(CallControl::default());
-        // Over HTTP the call is dropped when its connection is.
+        // Over HTTP the call is dropped when its connection is dropped.
         let _gone = Gone(control.handle().clone());
         let cancel = control.handle().clone();
         let _closing = self.closing.on_cancel(move || cancel.cancel());
@@ -148,7 +148,7 @@ impl Server {
     }
 }
 
-/// Cancels a call that nobody waits for any more.
+/// Cancels a call when nobody waits for it any more.
 struct Gone(Cancel);
 
 impl Drop for Gone {
@@ -157,7 +157,7 @@ impl Drop for Gone {
     }
 }
 
-/// Hands the protocol's cancel on to a call, until this is dropped.
+/// Passes the protocol's cancellation on to a call, until this is dropped.
 struct CancelBridge(tokio::task::AbortHandle);
 
 impl CancelBridge {
@@ -177,7 +177,8 @@ impl Drop for CancelBridge {
     }
 }
 
-/// The same JSON as text and as structured content: some clients show a model the one, some the other.
+/// The same JSON as text and as structured content. Some clients show the text to a model, others the structured
+/// content.
 fn result(answer: Answer) -> CallToolResult {
     if answer.ok() {
         CallToolResult::structured(answer.into_json())
