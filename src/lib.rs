@@ -9,7 +9,7 @@
 //! | [`name`] | a checked value: hash, branch, tag, user, page, path, password, amount, span |
 //! | [`engine`] | the boundary to Fossil's C; all `unsafe` |
 //! | [`process`] | a child process, held for its whole life |
-//! | [`format`] | bytes of Fossil's world: artifacts, deltas, packed rows, markup |
+//! | [`mod@format`] | bytes of Fossil's world: artifacts, deltas, packed rows, markup |
 //! | [`text`] | lines and matches |
 //! | [`tree`] | the files beneath a folder |
 //! | [`repo`] | a repository: its store of artifacts |

@@ -28,9 +28,9 @@ impl Repository {
     /// is left out.
     ///
     /// # Errors
-    /// [`Kind::Exists`] when there is something at `path`, which stays as it is; [`Kind::NotFound`] for an unknown
-    /// check-in or branch, a missing content, and a folder that is not there; [`Kind::Denied`] when all that is asked for is private;
-    /// [`Kind::Invalid`] when a range leads nowhere; [`Kind::Corrupt`], [`Kind::Busy`], [`Kind::DiskFull`].
+    /// `Kind::Exists` when there is something at `path`, which stays as it is; `Kind::NotFound` for an unknown
+    /// check-in or branch, a missing content, and a folder that is not there; `Kind::Denied` when all that is asked for is private;
+    /// `Kind::Invalid` when a range leads nowhere; `Kind::Corrupt`, `Kind::Busy`, `Kind::DiskFull`.
     pub fn export_bundle(&self, path: &Path, selection: &Selection) -> Result<Exported> {
         let file = new_file(path)?;
         let exported = self.fill(file.path(), selection)?;

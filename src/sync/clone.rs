@@ -19,7 +19,7 @@ impl Repository {
     /// with its hash. Remembers the server without the password.
     ///
     /// # Errors
-    /// Those of [`create`](Self::create) and of [`pull`](Self::pull); [`Kind::Refused`] also when an artifact is
+    /// Those of [`create`](Self::create) and of [`pull`](Self::pull); `Kind::Refused` also when an artifact is
     /// not what its hash says. Nothing is left at `path`.
     pub fn clone_from(remote: &Remote, path: &Path, user: &User) -> Result<Self> {
         Self::clone_with(remote, path, user, &SyncOptions::default())
@@ -29,7 +29,7 @@ impl Repository {
     /// the options say. Their direction does not matter.
     ///
     /// # Errors
-    /// Those of [`clone_from`](Self::clone_from), and [`Kind::Cancelled`].
+    /// Those of [`clone_from`](Self::clone_from), and `Kind::Cancelled`.
     pub fn clone_with(remote: &Remote, path: &Path, user: &User, options: &SyncOptions) -> Result<Self> {
         let path = new_file(path)?;
         make_aside(&path, |aside| clone_aside(remote, aside, user, options))?;

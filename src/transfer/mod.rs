@@ -1,6 +1,6 @@
 //! One receiver and one sender of artifacts.
 //!
-//! The receiver takes a set of artifacts as it came ([`Staged`]): it expands each, verifies it, judges the whole set by the
+//! The receiver takes a set of artifacts as it came (`Staged`): it expands each, verifies it, judges the whole set by the
 //! rules of its source, stores the rows as they are and has Fossil's code link them in. All of this is one
 //! transaction. The sender selects artifacts and packs them. Where a set comes from or goes to (a file, a
 //! network) is the business of the rooms above.
