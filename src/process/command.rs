@@ -9,7 +9,7 @@ use std::{
     hash::{BuildHasher, Hasher},
     io::{self, Write},
     os::fd::{AsFd, BorrowedFd},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, Stdio},
     sync::{
         Arc,
@@ -23,9 +23,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::descendants::{self, MARK};
 use super::environment::Environment;
-use super::exit::{Exit, Finished, Leftover};
+use super::exit::{Exit, Finished};
+use super::launcher::launch;
+use super::memory::OutOfMemory;
+use super::order::{CANCEL, GRACE, Order, Report};
 use super::output::Output;
-use super::supervisor::{CANCEL, GRACE, Order, Report, Supervisor};
+use super::sandbox::Sandbox;
+use super::supervisor::Supervisor;
 use crate::error::{Error, Result};
 
 /// How much longer than the command's own limit the supervisor may take before it is ended itself.
@@ -56,6 +60,8 @@ pub struct Command {
     pub environment: Environment,
     /// The mark that its processes carry.
     pub mark: Mark,
+    /// How it is confined. Without a sandbox it runs on the machine as it is.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// A word in the environment of every process of one command, and of no other process.
@@ -95,6 +101,7 @@ pub struct Running {
     limit: Duration,
     stopper: Stopper,
     output: Arc<Mutex<Output>>,
+    out_of_memory: OutOfMemory,
 }
 
 /// Ends a running command from another thread.
@@ -120,7 +127,7 @@ impl Command {
     /// A command in `folder` with the variables that the caller's environment may hand on.
     pub fn new(text: impl Into<String>, folder: impl Into<PathBuf>, limit: Duration) -> Self {
         let environment = Environment::from(std::env::vars_os());
-        Self { text: text.into(), folder: folder.into(), limit, environment, mark: Mark::fresh() }
+        Self { text: text.into(), folder: folder.into(), limit, environment, mark: Mark::fresh(), sandbox: None }
     }
 
     /// Starts the command under `supervisor`.
@@ -129,29 +136,49 @@ impl Command {
     /// `NotFound`, `Denied` or `Io` if the supervisor or the folder cannot be used.
     pub fn start(&self, supervisor: &Supervisor) -> Result<Running> {
         let failed = |e| Error::io(format!("cannot start a command in `{}`", self.folder.display()), e);
-        let environment = self.environment.clone().with(MARK, &self.mark.0);
-        let mut child = supervisor
-            .command()
+        let order = self.order().to_bytes().map_err(failed)?;
+        // In a sandbox the folder may be there only inside.
+        let folder = if self.sandbox.is_some() { Path::new("/") } else { &self.folder };
+        let mut program = supervisor.command();
+        program
             .env_clear()
-            .envs(environment.variables())
-            .current_dir(&self.folder)
+            .env(MARK, &self.mark.0)
+            .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let limit_ms = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
-        let order = serde_json::to_vec(&Order { command: self.text.clone(), limit_ms }).unwrap_or_default();
+            .stderr(Stdio::piped());
+        if let Some(libraries) = std::env::var_os("LD_LIBRARY_PATH") {
+            program.env("LD_LIBRARY_PATH", libraries);
+        }
+        let out_of_memory = OutOfMemory::begin();
+        let mut child = launch(program).map_err(failed)?;
         let mut control = child.stdin.take();
         if let Some(control) = control.as_mut() {
             // If the supervisor is gone already, the command shows as lost below.
-            let _sent = control.write_all(&order).and_then(|()| control.write_all(b"\n"));
+            let _sent = control.write_all(&order);
         }
         let control = Arc::new(Mutex::new(control));
         let stopper = Stopper { asked: Arc::default(), control };
         let output = Arc::new(Mutex::new(Output::new().map_err(failed)?));
         let (mark, since) = (self.mark.clone(), Instant::now());
-        Ok(Running { child, mark, since, limit: self.limit, stopper, output })
+        Ok(Running { child, mark, since, limit: self.limit, stopper, output, out_of_memory })
+    }
+
+    fn order(&self) -> Order {
+        let mut environment = self.environment.clone().with(MARK, &self.mark.0);
+        if let Some(sandbox) = &self.sandbox {
+            environment = environment.with("HOME", &sandbox.home).with("TMPDIR", "/tmp");
+        }
+        let words = environment.variables().map(|(name, value)| (name.to_owned().into(), value.to_owned().into()));
+        Order {
+            command: self.text.clone(),
+            folder: self.folder.clone(),
+            limit_ms: u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX),
+            environment: words.collect(),
+            sandbox: self.sandbox.clone(),
+            home: std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            outside: None,
+        }
     }
 }
 
@@ -185,15 +212,23 @@ impl Running {
         let _reaped = self.child.wait();
         let empty = Output::new().map_err(|e| Error::io("cannot keep a command's output", e))?;
         let output = std::mem::replace(&mut *self.output.lock(), empty);
-        let (exit, left_behind) = report.map_or_else(|| self.unreported(), |r| (r.exit, r.left_behind));
-        Ok((Finished { exit, duration: self.since.elapsed(), left_behind }, output))
+        let report = report.unwrap_or_else(|| self.unreported());
+        let finished = Finished {
+            exit: report.exit,
+            duration: self.since.elapsed(),
+            left_behind: report.left_behind,
+            sandboxed: report.sandboxed,
+            out_of_memory: self.out_of_memory.so_far(),
+        };
+        Ok((finished, output))
     }
 
     /// What is known if the supervisor ended without a report.
-    fn unreported(&self) -> (Exit, Vec<Leftover>) {
+    fn unreported(&self) -> Report {
         let why = || "the processes that watched over it were ended".to_owned();
         let cancelled = self.stopper.asked.load(Ordering::SeqCst);
-        (if cancelled { Exit::Cancelled } else { Exit::Lost { why: why() } }, Vec::new())
+        let exit = if cancelled { Exit::Cancelled } else { Exit::Lost { why: why() } };
+        Report { exit, left_behind: Vec::new(), sandboxed: false }
     }
 
     fn read_to_end(&mut self, reported: &mut Vec<u8>) {

@@ -14,8 +14,6 @@ const ALLOWED: &[&str] = &[
     "USER",
     "LOGNAME",
     "SHELL",
-    "LANG",
-    "LANGUAGE",
     "TZ",
     "TMPDIR",
     "LD_LIBRARY_PATH",
@@ -74,6 +72,21 @@ const ALLOWED: &[&str] = &[
     "ALL_PROXY",
 ];
 
+/// What every command gets, whatever the caller has: words and numbers look the same everywhere.
+const FIXED: [(&str, &str); 3] = [("CI", "1"), ("LANG", "C.UTF-8"), ("TERM", "dumb")];
+/// What makes a name look like a secret's.
+const SECRET: [&str; 9] = [
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "API_KEY",
+    "PRIVATE_KEY",
+    "ACCESS_KEY",
+    "CREDENTIAL",
+    "AUTH_SOCK",
+];
+
 /// The variables that a command starts with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
@@ -81,19 +94,59 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Takes from `variables` what the allow-list lets through. `TERM=dumb` and a `PATH` are always there.
+    /// Takes from `variables` what the allow-list lets through. `CI=1`, `LANG=C.UTF-8`, `TERM=dumb` and a `PATH` are
+    /// always there.
     pub fn from(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let mut kept: BTreeMap<_, _> = variables.into_iter().filter(|(n, v)| allowed(n, v)).collect();
         kept.entry("PATH".into()).or_insert_with(|| "/usr/local/bin:/usr/bin:/bin".into());
-        kept.insert("TERM".into(), "dumb".into());
+        kept.extend(FIXED.map(|(name, value)| (name.into(), value.into())));
         Self { variables: kept }
     }
 
     /// Adds one variable.
     #[must_use]
-    pub fn with(mut self, name: &str, value: &str) -> Self {
-        self.variables.insert(name.into(), value.into());
+    pub fn with(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.variables.insert(name.into(), value.as_ref().to_owned());
         self
+    }
+
+    /// Adds a variable that the sources under test declare. A name that [`may_declare`](Self::may_declare) refuses is
+    /// left out.
+    #[must_use]
+    pub fn declare(self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        if Self::may_declare(name).is_ok() { self.with(name, value) } else { self }
+    }
+
+    /// Whether sources may declare a variable of this name. `LD_PRELOAD` and its like may be declared: they reach the
+    /// command alone, never the supervisor, and a command can set them itself.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn may_declare(name: &str) -> Result<(), &'static str> {
+        let upper = name.to_ascii_uppercase();
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err("this is no name of a variable");
+        }
+        if upper.starts_with("OCX_") || upper.starts_with("FOSSIL_") {
+            return Err("names that begin with OCX_ or FOSSIL_ are kept for OCX and Fossil");
+        }
+        if SECRET.iter().any(|word| upper.contains(word)) {
+            return Err("the name looks like that of a secret, and secrets do not belong in sources");
+        }
+        Ok(())
+    }
+
+    /// The names of those `variables` that do not get through, sorted. Those that have a fixed value instead are not
+    /// among them.
+    pub fn held_back(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<String> {
+        let replaced = |name: &str| {
+            name == "LANGUAGE" || name.starts_with("LC_") || FIXED.iter().any(|(fixed, _)| *fixed == name)
+        };
+        let held = variables.into_iter().filter(|(name, value)| !allowed(name, value));
+        let mut names: Vec<_> = held.map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        names.retain(|name| !replaced(name));
+        names.sort();
+        names
     }
 
     /// Name and value of each variable, by name.
@@ -106,7 +159,7 @@ fn allowed(name: &OsStr, value: &OsStr) -> bool {
     // A proxy's address or a module proxy's may carry a login before an `@`.
     let holds_login = name.to_string_lossy().to_ascii_lowercase().ends_with("proxy")
         && value.as_encoded_bytes().contains(&b'@');
-    let listed = name.to_str().is_some_and(|name| ALLOWED.contains(&name) || name.starts_with("LC_"));
+    let listed = name.to_str().is_some_and(|name| ALLOWED.contains(&name));
     listed && !holds_login
 }
 
@@ -133,11 +186,26 @@ mod tests {
             ("PATH", "/bin"),
             ("TERM", "xterm"),
         ];
-        assert_eq!(seen(&given), ["HTTP_PROXY=http://proxy:1", "LC_ALL=C.UTF-8", "PATH=/bin", "TERM=dumb"]);
+        let fixed = ["CI=1", "HTTP_PROXY=http://proxy:1", "LANG=C.UTF-8", "PATH=/bin", "TERM=dumb"];
+        assert_eq!(seen(&given), fixed);
+        let given = given.map(|(name, value)| (name.into(), value.into()));
+        let held = ["AWS_SECRET_ACCESS_KEY", "CARGO_REGISTRY_TOKEN", "FOSSIL_PASSWORD", "HTTPS_PROXY", "SSH_AUTH_SOCK"];
+        assert_eq!(Environment::held_back(given), held);
     }
 
     #[test]
     fn a_path_is_always_there() {
-        assert_eq!(seen(&[]), ["PATH=/usr/local/bin:/usr/bin:/bin", "TERM=dumb"]);
+        assert_eq!(seen(&[]), ["CI=1", "LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin", "TERM=dumb"]);
+    }
+
+    #[test]
+    fn a_secret_cannot_be_declared() {
+        for name in ["OCX_HOME", "FOSSIL_USER", "npm_token", "MY_API_KEY", "SSH_AUTH_SOCK", "", "A=B"] {
+            assert!(Environment::may_declare(name).is_err(), "{name}");
+            let same = Environment::from([]).declare(name, "x");
+            assert_eq!(same, Environment::from([]));
+        }
+        let declared = Environment::from([]).declare("LD_PRELOAD", "libasan.so").declare("TZ", "UTC");
+        assert_eq!(declared.variables().count(), 6);
     }
 }

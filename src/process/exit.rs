@@ -15,6 +15,11 @@ pub enum Exit {
     TimedOut,
     /// It was ended because the caller asked for it.
     Cancelled,
+    /// It was to be sandboxed, and could not be. Nothing of it has run.
+    NoSandbox {
+        /// What failed, in one line.
+        why: String,
+    },
     /// Its result is unknown: it did not start, or what watched over it ended first.
     Lost {
         /// What is known.
@@ -31,6 +36,11 @@ pub struct Finished {
     pub duration: Duration,
     /// Processes that were still there when the command ended, and were ended then.
     pub left_behind: Vec<Leftover>,
+    /// Whether it ran in the sandbox that was asked for. Never true by mistake.
+    pub sandboxed: bool,
+    /// How many processes the kernel ended for want of memory meanwhile, in the control group that the command shares
+    /// with OCX; where that has no counter, on the machine.
+    pub out_of_memory: u64,
 }
 
 /// A process that outlived the command that started it.

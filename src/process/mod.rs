@@ -3,12 +3,20 @@
 //! Nothing here knows what the process is for.
 
 mod command;
+mod confine;
 mod descendants;
 mod environment;
 mod exit;
+mod hold;
 mod identity;
+mod launcher;
+mod memory;
+mod order;
 mod output;
+mod probe;
+mod sandbox;
 mod supervisor;
+mod watch;
 
 pub use command::{Command, Mark, Running, Stopper};
 pub use environment::Environment;
@@ -16,4 +24,5 @@ pub use exit::{Exit, Finished, Leftover};
 pub(crate) use identity::Identity;
 pub use output::{Count, Kept, Output};
 pub(crate) use output::{LINE_BYTES_MAX, shown};
-pub use supervisor::Supervisor;
+pub use sandbox::{Mount, MountKind, Sandbox};
+pub use supervisor::{Supervisor, hide_from_debuggers};

@@ -333,6 +333,8 @@ mod tests {
             exit,
             duration: Duration::from_millis(1500),
             left_behind: vec![Leftover { pid: 7, command: "sleep".into(), ended: true }],
+            sandboxed: false,
+            out_of_memory: 0,
         };
         let id = begin(state, &test(name), &Hash::of(b"t"), &Mark::fresh()).unwrap();
         end(state, id, &finished, &kept(printed)).unwrap();

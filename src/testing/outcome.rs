@@ -85,7 +85,7 @@ impl From<&Exit> for Outcome {
             Exit::Signal(number) => Self::Signal { number: *number },
             Exit::TimedOut => Self::TimedOut,
             Exit::Cancelled => Self::Cancelled,
-            Exit::Lost { why } => Self::Lost { why: why.clone() },
+            Exit::NoSandbox { why } | Exit::Lost { why } => Self::Lost { why: why.clone() },
         }
     }
 }

@@ -1,0 +1,124 @@
+//! The filter of system calls: what would leave the namespaces or opens too much of the kernel is refused.
+//!
+//! The program is written out, because a filter made from rules ends every 32-bit program: a process may also make the
+//! calls of the older 32-bit table, which has other numbers, so each table has a block.
+
+use seccompiler::{apply_filter, sock_filter};
+
+/// One table of system calls that the machine has.
+struct Table {
+    /// The kernel's name of it, `AUDIT_ARCH_*`.
+    arch: u32,
+    /// Refused with `EPERM`: keyctl, `add_key`, `request_key`, bpf, `perf_event_open`, userfaultfd.
+    refused: [u32; 6],
+    socket: u32,
+    /// A call that hides which socket is meant. It is told to be missing, and programs use `socket`.
+    socketcall: Option<u32>,
+    /// Numbers from here on are a second table of the same name.
+    end: u32,
+}
+
+#[cfg(target_arch = "x86_64")]
+const TABLES: &[Table] = &[
+    Table {
+        arch: 0xC000_003E,
+        refused: [250, 248, 249, 321, 298, 323],
+        socket: 41,
+        socketcall: None,
+        end: 0x4000_0000,
+    },
+    Table {
+        arch: 0x4000_0003,
+        refused: [288, 286, 287, 357, 336, 374],
+        socket: 359,
+        socketcall: Some(102),
+        end: u32::MAX,
+    },
+];
+#[cfg(target_arch = "aarch64")]
+const TABLES: &[Table] = &[
+    Table {
+        arch: 0xC000_00B7,
+        refused: [219, 217, 218, 280, 241, 282],
+        socket: 198,
+        socketcall: None,
+        end: u32::MAX,
+    },
+    Table {
+        arch: 0x4000_0028,
+        refused: [311, 309, 310, 386, 364, 388],
+        socket: 281,
+        socketcall: None,
+        end: u32::MAX,
+    },
+];
+#[cfg(target_arch = "riscv64")]
+const TABLES: &[Table] = &[Table {
+    arch: 0xC000_00F3,
+    refused: [219, 217, 218, 280, 241, 282],
+    socket: 198,
+    socketcall: None,
+    end: u32::MAX,
+}];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+const TABLES: &[Table] = &[];
+
+/// `io_uring_setup`, `io_uring_enter` and `io_uring_register`, in every table.
+const IO_URING: [u32; 3] = [425, 426, 427];
+/// UNIX, INET, INET6, NETLINK. Others, such as VSOCK, know no network namespace.
+const FAMILIES: [u32; 4] = [1, 2, 10, 16];
+
+const LOAD: u16 = 0x20;
+const JUMP_IF_EQUAL: u16 = 0x15;
+const JUMP_IF_AT_LEAST: u16 = 0x35;
+const RETURN: u16 = 0x06;
+const ALLOW: u32 = 0x7fff_0000;
+const EPERM: u32 = 0x0005_0001;
+const ENOSYS: u32 = 0x0005_0026;
+/// Where a call's number, its table and the low half of its first argument stand.
+const NUMBER_AT: u32 = 0;
+const ARCH_AT: u32 = 4;
+const ARGUMENT_AT: u32 = if cfg!(target_endian = "little") { 16 } else { 20 };
+
+/// Sets the filter for the calling process and all that it starts.
+pub(super) fn set() -> Result<(), String> {
+    if TABLES.is_empty() {
+        return Err("system calls cannot be filtered on this kind of processor".into());
+    }
+    apply_filter(&program()).map_err(|e| format!("the filter of system calls was refused: {e}"))
+}
+
+fn program() -> Vec<sock_filter> {
+    let mut program = vec![step(LOAD, ARCH_AT, 0, 0)];
+    for table in TABLES {
+        let block = block(table);
+        let past = u8::try_from(block.len()).unwrap_or(u8::MAX);
+        program.push(step(JUMP_IF_EQUAL, table.arch, 0, past));
+        program.extend(block);
+    }
+    program.push(step(RETURN, ENOSYS, 0, 0));
+    program
+}
+
+fn block(table: &Table) -> Vec<sock_filter> {
+    let mut block = vec![step(LOAD, NUMBER_AT, 0, 0)];
+    block.extend([step(JUMP_IF_AT_LEAST, table.end, 0, 1), step(RETURN, ENOSYS, 0, 0)]);
+    for number in table.refused.into_iter().chain(IO_URING) {
+        block.extend([step(JUMP_IF_EQUAL, number, 0, 1), step(RETURN, EPERM, 0, 0)]);
+    }
+    if let Some(number) = table.socketcall {
+        block.extend([step(JUMP_IF_EQUAL, number, 0, 1), step(RETURN, ENOSYS, 0, 0)]);
+    }
+    block.extend([step(JUMP_IF_EQUAL, table.socket, 1, 0), step(RETURN, ALLOW, 0, 0)]);
+    block.push(step(LOAD, ARGUMENT_AT, 0, 0));
+    for family in FAMILIES {
+        block.extend([step(JUMP_IF_EQUAL, family, 0, 1), step(RETURN, ALLOW, 0, 0)]);
+    }
+    block.push(step(RETURN, EPERM, 0, 0));
+    block
+}
+
+/// One instruction; `yes` and `no` say how many of the next ones are passed over.
+fn step(code: u16, k: u32, yes: u8, no: u8) -> sock_filter {
+    sock_filter { code, jt: yes, jf: no, k }
+}

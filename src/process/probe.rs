@@ -1,0 +1,104 @@
+//! Whether commands can be sandboxed here, found out by sandboxing one.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+
+use super::command::Command;
+use super::exit::Exit;
+use super::sandbox::Sandbox;
+use super::supervisor::Supervisor;
+
+/// The programs that have sandboxed a command.
+static PROVEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+const LIMIT: Duration = Duration::from_secs(20);
+/// The namespaces that must be others than this process's.
+const KINDS: [&str; 6] = ["user", "mnt", "pid", "ipc", "uts", "net"];
+
+impl Supervisor {
+    /// Whether commands can be sandboxed here: starts a real one and judges by its effect. A success is remembered for
+    /// the process, a failure is tried again.
+    ///
+    /// # Errors
+    /// One line: why not, and what to do about it.
+    pub fn sandboxes(&self) -> Result<(), String> {
+        if PROVEN.lock().contains(self.program()) {
+            return Ok(());
+        }
+        self.probe().map_err(|why| match advice() {
+            Some(advice) => format!("{why}. {advice}"),
+            None => why,
+        })?;
+        PROVEN.lock().insert(self.program().to_owned());
+        Ok(())
+    }
+
+    fn probe(&self) -> Result<(), String> {
+        let failed = |e: std::io::Error| format!("cannot try out a sandbox: {e}");
+        let mut witness = tempfile::Builder::new().prefix("ocx-probe-").tempfile().map_err(failed)?;
+        witness.write_all(b"outside").map_err(failed)?;
+        let path = witness.path();
+        let mut command = Command::new(script(path), "/", LIMIT);
+        command.sandbox = Some(Sandbox::default());
+        let ran = command.start(self).and_then(super::command::Running::wait);
+        let (finished, output) = ran.map_err(|e| format!("cannot try out a sandbox: {e}"))?;
+        match finished.exit {
+            Exit::Status(0) => {}
+            Exit::NoSandbox { why } => return Err(why),
+            other => return Err(format!("a command in a sandbox did not end well: {other:?}")),
+        }
+        if fs::read(path).map_err(failed)? != b"outside" {
+            return Err("a command in a sandbox wrote a file outside".into());
+        }
+        judge(&output.tail(20))
+    }
+}
+
+/// Says where the command is, then tries to write `witness`, and says so if it could.
+fn script(witness: &Path) -> String {
+    let links: Vec<_> = KINDS.iter().map(|kind| format!("/proc/self/ns/{kind}")).collect();
+    let name = witness.display();
+    format!("readlink {}; echo $$ >/dev/null; if (: > '{name}') 2>/dev/null && [ -s /proc/$PPID/environ ]; then echo written; fi; echo done", links.join(" "))
+}
+
+/// Judges what the command saw of its namespaces.
+fn judge(seen: &[String]) -> Result<(), String> {
+    for kind in KINDS {
+        let start = format!("{kind}:[");
+        let theirs = seen.iter().find(|line| line.starts_with(&start));
+        let own = fs::read_link(format!("/proc/self/ns/{kind}")).ok();
+        match (theirs, own) {
+            (Some(theirs), Some(own)) if Path::new(theirs) != own => {}
+            _ => return Err(format!("a command in a sandbox showed no namespace `{kind}` of its own")),
+        }
+    }
+    Ok(())
+}
+
+/// What to do about the settings that most often forbid namespaces.
+fn advice() -> Option<String> {
+    let is = |name: &str, value: &str| {
+        fs::read_to_string(Path::new("/proc/sys").join(name)).is_ok_and(|text| text.trim() == value)
+    };
+    let set = |line: &str| Some(format!("As root, run `sysctl -w {line}`, and put it into /etc/sysctl.d to keep it"));
+    if is("kernel/apparmor_restrict_unprivileged_userns", "1") {
+        return set("kernel.apparmor_restrict_unprivileged_userns=0");
+    }
+    if is("kernel/unprivileged_userns_clone", "0") {
+        return set("kernel.unprivileged_userns_clone=1");
+    }
+    for kind in ["user", "pid", "mnt", "net", "ipc", "uts", "cgroup"] {
+        if is(&format!("user/max_{kind}_namespaces"), "0") {
+            return set(&format!("user.max_{kind}_namespaces=10000"));
+        }
+    }
+    let in_container = ["/.dockerenv", "/run/.containerenv"].iter().any(|file| Path::new(file).exists());
+    let options = "`--security-opt seccomp=unconfined --security-opt systempaths=unconfined`";
+    in_container.then(|| format!("Start the container with {options}"))
+}
