@@ -11,6 +11,7 @@ mod open;
 mod settings;
 mod stat_cache;
 mod status;
+mod stored;
 mod update;
 mod vfile;
 

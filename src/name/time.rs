@@ -27,6 +27,18 @@ pub fn julian_now() -> f64 {
     (EPOCH_MS + ms) as f64 / DAY_MS
 }
 
+/// Now, in nanoseconds since 1970.
+#[must_use]
+pub fn now_ns() -> i64 {
+    i64::try_from(since_epoch().as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// A Julian day in whole seconds since 1970.
+#[must_use]
+pub fn epoch_seconds(julian: f64) -> i64 {
+    timestamp(julian).as_second()
+}
+
 /// A Julian day as `2026-01-31T12:00:00Z`.
 ///
 /// ```

@@ -15,6 +15,7 @@ mod order;
 mod output;
 mod probe;
 mod sandbox;
+mod shown_line;
 mod supervisor;
 mod watch;
 
@@ -23,6 +24,8 @@ pub use environment::Environment;
 pub use exit::{Exit, Finished, Leftover};
 pub(crate) use identity::Identity;
 pub use output::{Count, Kept, Output};
-pub(crate) use output::{LINE_BYTES_MAX, shown};
 pub use sandbox::{Mount, MountKind, Sandbox};
+#[cfg(test)]
+pub(crate) use shown_line::LINE_BYTES_MAX;
+pub(crate) use shown_line::ShownLine;
 pub use supervisor::{Supervisor, hide_from_debuggers};

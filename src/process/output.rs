@@ -5,18 +5,19 @@
 
 use std::io::Write;
 
-use memchr::{memchr_iter, memrchr_iter};
+use memchr::{memchr_iter, memrchr, memrchr_iter};
 use zstd::stream::write::Encoder;
+
+use super::shown_line::ShownLine;
 
 const WINDOW: usize = 4 << 20;
 const HEAD: u64 = 56 << 20;
-/// A shown line is cut at this many bytes.
-pub(crate) const LINE_BYTES_MAX: usize = 2_000;
-
 /// The output of one command, as far as it has come.
 pub struct Output {
     head: Encoder<'static, Vec<u8>>,
     window: Vec<u8>,
+    /// How many bytes before the window belong to its first line.
+    leading: u64,
     count: Count,
 }
 
@@ -60,7 +61,7 @@ impl Output {
     /// If the compressor cannot be made.
     pub fn new() -> std::io::Result<Self> {
         let count = Count { whole: true, ..Count::default() };
-        Ok(Self { head: Encoder::new(Vec::new(), 1)?, window: Vec::new(), count })
+        Ok(Self { head: Encoder::new(Vec::new(), 1)?, window: Vec::new(), leading: 0, count })
     }
 
     /// Takes what was printed next.
@@ -90,7 +91,12 @@ impl Output {
             return Vec::new();
         }
         let start = memrchr_iter(b'\n', body).nth(n - 1).map_or(0, |at| at + 1);
-        body[start..].split(|byte| *byte == b'\n').map(|line| shown(line, line.len() as u64)).collect()
+        let mut line = ShownLine::after(if start == 0 { self.leading } else { 0 });
+        let shown = |bytes: &[u8]| {
+            line.push(bytes);
+            line.take()
+        };
+        body[start..].split(|byte| *byte == b'\n').map(shown).collect()
     }
 
     /// Ends the output and compresses what is kept.
@@ -112,6 +118,10 @@ impl Output {
         self.count.head_bytes += kept as u64;
         self.count.gap_bytes += (n - kept) as u64;
         self.count.gap_lines += line_ends(&self.window[kept..n]);
+        self.leading = match memrchr(b'\n', &self.window[..n]) {
+            Some(end) => (n - end - 1) as u64,
+            None => self.leading + n as u64,
+        };
         self.window.drain(..n);
     }
 }
@@ -120,22 +130,10 @@ fn line_ends(bytes: &[u8]) -> u64 {
     memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// Returns a line as text, with U+FFFD for what is no UTF-8. A long line is cut between characters and says so.
-/// `line` may be only the start of a line of `length` bytes.
-pub(crate) fn shown(line: &[u8], length: u64) -> String {
-    // Three bytes more, so that a character over the limit is whole and not taken for a bad one.
-    let start = &line[..line.len().min(LINE_BYTES_MAX + 3)];
-    let text = String::from_utf8_lossy(start);
-    if length <= LINE_BYTES_MAX as u64 && text.len() <= 3 * LINE_BYTES_MAX {
-        return text.into_owned();
-    }
-    let cut = text.floor_char_boundary(LINE_BYTES_MAX);
-    format!("{} [cut: a line of {length} bytes]", &text[..cut])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::LINE_BYTES_MAX;
 
     fn of(chunks: &[&[u8]]) -> Output {
         let mut output = Output::new().unwrap();

@@ -28,6 +28,9 @@ impl Supervisor {
     /// # Errors
     /// One line: why not, and what to do about it.
     pub fn sandboxes(&self) -> Result<(), String> {
+        if !self.is_sandboxing() {
+            return Err("this host runs its commands without one".into());
+        }
         if PROVEN.lock().contains(self.program()) {
             return Ok(());
         }
@@ -64,7 +67,10 @@ impl Supervisor {
 fn script(witness: &Path) -> String {
     let links: Vec<_> = KINDS.iter().map(|kind| format!("/proc/self/ns/{kind}")).collect();
     let name = witness.display();
-    format!("readlink {}; echo $$ >/dev/null; if (: > '{name}') 2>/dev/null && [ -s /proc/$PPID/environ ]; then echo written; fi; echo done", links.join(" "))
+    format!(
+        "readlink {}; echo $$ >/dev/null; if (: > '{name}') 2>/dev/null && [ -s /proc/$PPID/environ ]; then echo written; fi; echo done",
+        links.join(" ")
+    )
 }
 
 /// Judges what the command saw of its namespaces.
@@ -86,7 +92,9 @@ fn advice() -> Option<String> {
     let is = |name: &str, value: &str| {
         fs::read_to_string(Path::new("/proc/sys").join(name)).is_ok_and(|text| text.trim() == value)
     };
-    let set = |line: &str| Some(format!("As root, run `sysctl -w {line}`, and put it into /etc/sysctl.d to keep it"));
+    let set = |line: &str| {
+        Some(format!("As root, run `sysctl -w {line}`, and put it into /etc/sysctl.d to keep it"))
+    };
     if is("kernel/apparmor_restrict_unprivileged_userns", "1") {
         return set("kernel.apparmor_restrict_unprivileged_userns=0");
     }

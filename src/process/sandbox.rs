@@ -22,7 +22,7 @@
 //!
 //! Memory, processor time and the number of processes have no limit here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,16 @@ pub struct Sandbox {
     pub home_bytes: u64,
     /// The size of `/dev/shm`.
     pub shm_bytes: u64,
+}
+
+impl Sandbox {
+    /// Whether the base view shows the machine's `path`.
+    #[must_use]
+    pub fn shows(path: &Path) -> bool {
+        let system = ["/usr", "/bin", "/sbin", "/opt", "/nix", "/gnu", "/etc"];
+        let library = path.iter().nth(1).is_some_and(|name| name.as_encoded_bytes().starts_with(b"lib"));
+        library || system.iter().any(|folder| path.starts_with(folder))
+    }
 }
 
 impl Default for Sandbox {

@@ -43,6 +43,7 @@ const WATCH: &str = "watch";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Supervisor {
     program: PathBuf,
+    sandboxing: bool,
 }
 
 impl Supervisor {
@@ -58,7 +59,18 @@ impl Supervisor {
 
     /// The `ocx` program at `path`, for a host that is another program.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { program: path.into() }
+        Self { program: path.into(), sandboxing: true }
+    }
+
+    /// The same without sandboxes: commands run on the machine as it is. For a host that is confined itself.
+    #[must_use]
+    pub fn without_sandboxes(self) -> Self {
+        Self { sandboxing: false, ..self }
+    }
+
+    /// Whether it makes sandboxes, if they can be had.
+    pub(super) fn is_sandboxing(&self) -> bool {
+        self.sandboxing
     }
 
     /// The program's path.

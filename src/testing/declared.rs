@@ -3,31 +3,25 @@
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::declaration::{RunsIn, Test, Variable};
 use crate::error::{Error, Kind, Result};
-use crate::name::Span;
+use crate::name::{Span, TreePath};
+use crate::process::Environment;
 
 /// Where a tree declares its tests, from its root.
 pub const FILE: &str = "ocx-tests.json";
 
-const DEFAULT_LIMIT: Span = Span::minutes(10);
 const MAX_LIMIT: Span = Span::minutes(6 * 60);
 const MAX_BYTES: usize = 256 * 1024;
 const MAX_TESTS: usize = 100;
 const MAX_NAME: usize = 60;
 const MAX_COMMAND: usize = 32 * 1024;
+const MAX_LIST: usize = 50;
 
-/// One declared test: a name, a shell command and a time limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Test {
-    /// What the test is called; unique in its file.
-    pub name: String,
-    /// The command, as a shell reads it.
-    pub command: String,
-    /// How long it may run.
-    pub limit: Span,
-}
+/// What may stand beside the list of tests, for all of them. A test that has the field too is not concerned.
+const SHARED: [&str; 7] = ["with", "env", "fetch", "network", "fresh", "nested", "place"];
 
 /// The declared tests of a tree, in the order of the file.
 ///
@@ -57,12 +51,13 @@ impl Declared {
         }
         let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
         let json = |e: serde_json::Error| wrong(&e.to_string()).caused_by(e);
-        objects(&serde_json::from_slice(content).map_err(json)?)?;
-        let file: File = serde_json::from_slice(content).map_err(json)?;
-        if file.tests.len() > MAX_TESTS {
-            return Err(wrong(&format!("{} tests, more than {MAX_TESTS}", file.tests.len())));
+        let file = read(serde_json::from_slice(content).map_err(json)?)?;
+        let tests: Vec<Line> =
+            file.into_iter().map(|test| serde_json::from_value(test).map_err(json)).collect::<Result<_>>()?;
+        if tests.len() > MAX_TESTS {
+            return Err(wrong(&format!("{} tests, more than {MAX_TESTS}", tests.len())));
         }
-        let tests = file.tests.into_iter().enumerate().map(check).collect::<Result<Vec<_>>>()?;
+        let tests = tests.into_iter().enumerate().map(check).collect::<Result<Vec<_>>>()?;
         let mut seen = BTreeSet::new();
         match tests.iter().find(|test| !seen.insert(&test.name)) {
             Some(twice) => Err(wrong(&format!("two tests are named `{}`", twice.name))),
@@ -94,53 +89,134 @@ impl Declared {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    #[serde(default)]
-    tests: Vec<Line>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Line {
     name: String,
     command: String,
     timeout: Option<String>,
+    #[serde(default)]
+    with: Vec<String>,
+    #[serde(default)]
+    env: Vec<String>,
+    fetch: Option<String>,
+    #[serde(default)]
+    network: bool,
+    #[serde(default)]
+    fresh: bool,
+    #[serde(default)]
+    nested: bool,
+    #[serde(default)]
+    place: RunsIn,
 }
 
-/// Refuses lists where objects belong: the derived readers would take their items for fields.
-fn objects(file: &Value) -> Result<()> {
-    let tests = file.get("tests").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    if file.is_object() && tests.iter().all(Value::is_object) {
-        Ok(())
-    } else {
-        Err(wrong("not an object with a list of objects"))
+/// Returns the tests of the file, each with the fields that the file declares for all. Refuses lists where objects
+/// belong: the derived readers would take their items for fields.
+fn read(file: Value) -> Result<Vec<Value>> {
+    let Value::Object(mut file) = file else { return Err(wrong("not an object with a list of objects")) };
+    let tests = match file.remove("tests") {
+        None => Vec::new(),
+        Some(Value::Array(tests)) => tests,
+        Some(other) => return Err(wrong(&format!("`tests` is {}, not a list", kind(&other)))),
+    };
+    if let Some(unknown) = file.keys().find(|key| !SHARED.contains(&key.as_str())) {
+        let known = SHARED.map(|name| format!("`{name}`")).join(", ");
+        return Err(wrong(&format!("unknown field `{unknown}`, expected `tests` or one of {known}")));
+    }
+    let with_shared = |test: Value| match test {
+        Value::Object(own) => {
+            let mut all: Map<String, Value> = file.clone();
+            all.extend(own);
+            Ok(Value::Object(all))
+        }
+        _ => Err(wrong("not an object with a list of objects")),
+    };
+    tests.into_iter().map(with_shared).collect()
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
     }
 }
 
 fn check((index, line): (usize, Line)) -> Result<Test> {
-    let Line { name, command, timeout } = line;
+    let name = line.name;
     if name.trim() != name || name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
         let what = format!("test {} has the name `{}`", index + 1, name.escape_debug());
         return Err(wrong(&what)
             .with_hint(format!("A name has 1 to {MAX_NAME} bytes, one line, without spaces around it.")));
     }
+    check_command(&name, "command", &line.command)?;
+    if let Some(fetch) = &line.fetch {
+        check_command(&name, "fetch command", fetch)?;
+    }
+    let mut test = Test::new(name, line.command);
+    if let Some(timeout) = &line.timeout {
+        test.limit = limit(&test.name, timeout)?;
+    }
+    if line.with.len() > MAX_LIST || line.env.len() > MAX_LIST {
+        return Err(wrong(&format!("test `{}` names more than {MAX_LIST} paths or variables", test.name)));
+    }
+    test.with = line.with.iter().map(|path| brought(&test.name, path)).collect::<Result<_>>()?;
+    test.env = line.env.iter().map(|text| variable(&test.name, text)).collect::<Result<_>>()?;
+    let Line { fetch, network, fresh, nested, place, .. } = line;
+    Ok(Test { fetch, network, fresh, nested, place, ..test })
+}
+
+fn check_command(test: &str, noun: &str, command: &str) -> Result<()> {
     if command.trim().is_empty() {
-        return Err(wrong(&format!("test `{name}` has an empty command")));
+        return Err(wrong(&format!("test `{test}` has an empty {noun}")));
     }
     if command.len() > MAX_COMMAND || command.contains('\0') {
         return Err(wrong(&format!(
-            "the command of test `{name}` is over {MAX_COMMAND} bytes or holds a NUL"
+            "the {noun} of test `{test}` is over {MAX_COMMAND} bytes or holds a NUL"
         )));
     }
-    let limit = timeout.as_deref().map_or(Ok(DEFAULT_LIMIT), str::parse::<Span>).map_err(|e| {
+    Ok(())
+}
+
+fn limit(test: &str, timeout: &str) -> Result<Span> {
+    let limit: Span = timeout.parse().map_err(|e: Error| {
         let hint = e.hint().unwrap_or_default().to_owned();
-        wrong(&format!("the timeout of test `{name}`: {e}")).with_hint(hint)
+        wrong(&format!("the timeout of test `{test}`: {e}")).with_hint(hint)
     })?;
     if limit > MAX_LIMIT || limit.duration().is_zero() {
-        let what = format!("the timeout of test `{name}` is {limit}");
+        let what = format!("the timeout of test `{test}` is {limit}");
         return Err(wrong(&what).with_hint(format!("It is more than nothing and at most {MAX_LIMIT}.")));
     }
-    Ok(Test { name, command, limit })
+    Ok(limit)
+}
+
+/// A path of `with`: below the root of the checkout, and not Fossil's own.
+fn brought(test: &str, path: &str) -> Result<TreePath> {
+    TreePath::parse(path.strip_suffix('/').unwrap_or(path)).map_err(|e| {
+        wrong(&format!("`with` of test `{test}`: {e}"))
+            .with_hint("Give paths from the root of the checkout, such as `node_modules`.")
+    })
+}
+
+/// A variable of `env`: `NAME` to hand on, or `NAME=value`.
+fn variable(test: &str, text: &str) -> Result<Variable> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (text, None),
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let well_formed =
+        !name.is_empty() && name.chars().all(is_name) && !name.starts_with(|c: char| c.is_ascii_digit());
+    if !well_formed || value.as_ref().is_some_and(|value| value.contains('\0')) {
+        return Err(wrong(&format!("`env` of test `{test}` has `{}`", text.escape_debug()))
+            .with_hint("Give `NAME` for a variable to hand on, or `NAME=value`."));
+    }
+    Environment::may_declare(name, value.is_some()).map_err(|why| {
+        wrong(&format!("`env` of test `{test}` names `{name}`, which {why}"))
+            .with_hint("A test gets no secrets and none of OCX's own variables. Leave it out.")
+    })?;
+    Ok(Variable { name: name.to_owned(), value })
 }
 
 fn wrong(what: &str) -> Error {

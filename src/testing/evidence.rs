@@ -1,125 +1,156 @@
-//! What a pass counts for: exactly the tree, the test and the command it was seen with.
+//! What a pass counts for: exactly the tree, the declaration and what was beside the tree when it was seen.
 //!
-//! The latest outcome on a tree counts: a test that passed and then failed on the same content has
-//! not passed. A run that was cancelled or lost says nothing. Times of files play no part.
-//!
-//! ```
-//! use ocx::{name::Hash, testing::{Declared, Outcome, evidence}};
-//! let state = rusqlite::Connection::open_in_memory()?;
-//! let declared = Declared::parse(br#"{"tests":[{"name":"unit","command":"make check"}]}"#)?;
-//! let (tested, edited) = (Hash::of(b"a tree"), Hash::of(b"another"));
-//! evidence::record(&state, &tested, &declared.tests()[0], &Outcome::Passed)?;
-//! assert!(evidence::missing(&state, &tested, &declared)?.is_empty());
-//! assert_eq!(evidence::missing(&state, &edited, &declared)?.len(), 1);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! The latest outcome on these counts: a test that passed and then failed on the same content has not passed. A run
+//! that was cancelled or lost says nothing. Times of files play no part.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Declared, Outcome, Test};
+use super::{Outcome, Test};
 use crate::error::Result;
 use crate::name::Hash;
 use crate::repo::store::has_table;
 
-const TABLE: &str = "ocx_evidence";
+const TABLE: &str = "evidence";
 
-const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS ocx_evidence(
-  tree TEXT NOT NULL, test TEXT NOT NULL, command TEXT NOT NULL,
-  outcome TEXT NOT NULL, time TEXT NOT NULL, seq INTEGER NOT NULL,
-  PRIMARY KEY(tree, test, command)
+const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS evidence(
+  tree TEXT NOT NULL, test TEXT NOT NULL, declaration TEXT NOT NULL, beside TEXT NOT NULL,
+  outcome TEXT NOT NULL, fresh INTEGER NOT NULL, unsandboxed TEXT, brought TEXT NOT NULL,
+  time TEXT NOT NULL, seq INTEGER NOT NULL,
+  PRIMARY KEY(tree, test, declaration, beside)
 ) WITHOUT ROWID";
 const ROWS_MAX: i64 = 2_000;
+
+/// What a run of a test was seen on: the key of evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject<'a> {
+    /// The tree.
+    pub tree: Hash,
+    /// The test as it is declared.
+    pub test: &'a Test,
+    /// A hash over what the test has beside the tree; nothing if it has nothing.
+    pub beside: Option<Hash>,
+}
+
+/// How a test was run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Circumstances {
+    /// Whether the test tree was empty before, as in a fresh checkout.
+    pub fresh: bool,
+    /// Why there was no sandbox; nothing if there was one.
+    pub unsandboxed: Option<String>,
+    /// What was brought along beside the tree: paths and variables.
+    pub brought: Vec<String>,
+}
 
 /// That a test passed on a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
-    /// The tree it passed on.
-    pub tree: Hash,
     /// The test's name.
     pub test: String,
-    /// The command that was run.
-    pub command: String,
+    /// The tree it passed on.
+    pub tree: Hash,
     /// When, in UTC: `2026-01-31T12:00:00Z`.
     pub time: String,
+    /// How it was run.
+    pub run: Circumstances,
 }
 
-/// Stores how `test` ended on `tree`, which did not change meanwhile.
+/// Stores how the test of `subject` ended.
 ///
 /// # Errors
 /// Those of the database.
-pub fn record(state: &Connection, tree: &Hash, test: &Test, outcome: &Outcome) -> Result<()> {
-    if matches!(outcome, Outcome::Cancelled | Outcome::Lost { .. }) {
+pub fn record(
+    state: &Connection,
+    subject: &Subject<'_>,
+    outcome: &Outcome,
+    run: &Circumstances,
+) -> Result<()> {
+    if matches!(outcome, Outcome::Cancelled | Outcome::NoSandbox { .. } | Outcome::Lost { .. }) {
         return Ok(());
     }
     state.execute_batch(SCHEMA)?;
-    let seq: i64 =
-        state.query_row("SELECT coalesce(max(seq), 0) + 1 FROM ocx_evidence", [], |row| row.get(0))?;
+    let seq: i64 = state.query_row("SELECT coalesce(max(seq), 0) + 1 FROM evidence", [], |row| row.get(0))?;
     state.execute(
-        "REPLACE INTO ocx_evidence VALUES(?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?5)",
-        params![tree.as_str(), test.name, test.command, outcome.word(), seq],
+        "REPLACE INTO evidence VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?9)",
+        params![
+            subject.tree.as_str(),
+            subject.test.name,
+            subject.test.digest().as_str(),
+            beside(subject),
+            outcome.word(),
+            run.fresh,
+            run.unsandboxed,
+            serde_json::to_string(&run.brought).unwrap_or_default(),
+            seq
+        ],
     )?;
-    state.execute("DELETE FROM ocx_evidence WHERE seq <= ?1", [seq - ROWS_MAX])?;
+    state.execute("DELETE FROM evidence WHERE seq <= ?1", [seq - ROWS_MAX])?;
     Ok(())
 }
 
-/// Returns the pass of `test` on exactly `tree`, if its latest outcome there is a pass.
+/// Returns the pass on exactly `subject`, if the latest outcome there is a pass.
 ///
 /// # Errors
 /// Those of the database.
-pub fn passed(state: &Connection, tree: &Hash, test: &Test) -> Result<Option<Pass>> {
+pub fn passed(state: &Connection, subject: &Subject<'_>) -> Result<Option<Pass>> {
     if !has_table(state, TABLE)? {
         return Ok(None);
     }
-    let time = state
-        .query_row(
-            "SELECT time FROM ocx_evidence WHERE tree = ?1 AND test = ?2 AND command = ?3 AND outcome = 'passed'",
-            params![tree.as_str(), test.name, test.command],
-            |row| row.get(0),
-        )
-        .optional()?;
-    let pass = |time| Pass { tree: *tree, test: test.name.clone(), command: test.command.clone(), time };
-    Ok(time.map(pass))
+    let sql = "SELECT time, fresh, unsandboxed, brought FROM evidence
+               WHERE tree=?1 AND test=?2 AND declaration=?3 AND beside=?4 AND outcome='passed'";
+    let declaration = subject.test.digest();
+    let key = params![subject.tree.as_str(), subject.test.name, declaration.as_str(), beside(subject)];
+    let pass = state.query_row(sql, key, |row| {
+        let brought: String = row.get(3)?;
+        let brought = serde_json::from_str(&brought).unwrap_or_default();
+        let run = Circumstances { fresh: row.get(1)?, unsandboxed: row.get(2)?, brought };
+        Ok(Pass { test: subject.test.name.clone(), tree: subject.tree, time: row.get(0)?, run })
+    });
+    Ok(pass.optional()?)
 }
 
-/// Returns the declared tests that have no pass on `tree`.
-///
-/// # Errors
-/// Those of the database.
-pub fn missing<'d>(state: &Connection, tree: &Hash, declared: &'d Declared) -> Result<Vec<&'d Test>> {
-    let mut missing = Vec::new();
-    for test in declared.tests() {
-        if passed(state, tree, test)?.is_none() {
-            missing.push(test);
-        }
-    }
-    Ok(missing)
+fn beside<'a>(subject: &'a Subject<'_>) -> &'a str {
+    subject.beside.as_ref().map_or("", Hash::as_str)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn on(tree: Hash, test: &Test) -> Subject<'_> {
+        Subject { tree, test, beside: None }
+    }
+
+    fn put(state: &Connection, subject: &Subject<'_>, outcome: &Outcome) {
+        record(state, subject, outcome, &Circumstances::default()).unwrap();
+    }
+
     fn test(command: &str) -> Test {
-        Test { name: "unit".into(), command: command.into(), limit: "1m".parse().unwrap() }
+        Test::new("unit", command)
     }
 
     #[test]
-    fn g07_a_pass_counts_for_exactly_its_tree_and_command() {
+    fn g07_a_pass_counts_for_exactly_its_tree_its_declaration_and_what_was_beside_it() {
         let state = Connection::open_in_memory().unwrap();
         let (one, two) = (Hash::of(b"1"), Hash::of(b"2"));
-        assert_eq!(passed(&state, &one, &test("make")).unwrap(), None);
-        record(&state, &one, &test("make"), &Outcome::Passed).unwrap();
-        assert_eq!(passed(&state, &one, &test("make")).unwrap().unwrap().tree, one);
-        assert_eq!(passed(&state, &two, &test("make")).unwrap(), None);
-        assert_eq!(passed(&state, &one, &test("true")).unwrap(), None);
-        record(&state, &two, &test("make"), &Outcome::Failed { exit: 1 }).unwrap();
-        assert!(passed(&state, &one, &test("make")).unwrap().is_some(), "edited and edited back");
+        let (make, weak) = (test("make"), test("true"));
+        assert_eq!(passed(&state, &on(one, &make)).unwrap(), None);
+        let run = Circumstances { fresh: true, unsandboxed: Some("no".into()), brought: vec!["a".into()] };
+        record(&state, &on(one, &make), &Outcome::Passed, &run).unwrap();
+        let pass = passed(&state, &on(one, &make)).unwrap().unwrap();
+        assert_eq!((pass.tree, pass.run), (one, run));
+        assert_eq!(passed(&state, &on(two, &make)).unwrap(), None);
+        assert_eq!(passed(&state, &on(one, &weak)).unwrap(), None, "g03: a weakened command has not passed");
+        let beside = Subject { beside: Some(two), ..on(one, &make) };
+        assert_eq!(passed(&state, &beside).unwrap(), None);
+        put(&state, &on(two, &make), &Outcome::Failed { exit: 1 });
+        assert!(passed(&state, &on(one, &make)).unwrap().is_some(), "edited and edited back");
     }
 
     #[test]
     fn a_later_failure_on_the_same_tree_takes_the_pass_away() {
         let state = Connection::open_in_memory().unwrap();
-        let tree = Hash::of(b"1");
+        let (tree, make) = (Hash::of(b"1"), test("make"));
         for (outcome, counts) in [
             (Outcome::Passed, true),
             (Outcome::Cancelled, true),
@@ -128,30 +159,21 @@ mod tests {
             (Outcome::Passed, true),
             (Outcome::Signal { number: 9 }, false),
         ] {
-            record(&state, &tree, &test("make"), &outcome).unwrap();
-            assert_eq!(passed(&state, &tree, &test("make")).unwrap().is_some(), counts, "{outcome}");
+            put(&state, &on(tree, &make), &outcome);
+            assert_eq!(passed(&state, &on(tree, &make)).unwrap().is_some(), counts, "{outcome}");
         }
-    }
-
-    #[test]
-    fn g03_a_weakened_command_has_not_passed() {
-        let state = Connection::open_in_memory().unwrap();
-        let tree = Hash::of(b"1");
-        record(&state, &tree, &test("make check"), &Outcome::Passed).unwrap();
-        let weak = Declared::parse(br#"{"tests":[{"name":"unit","command":"true"}]}"#).unwrap();
-        assert_eq!(missing(&state, &tree, &weak).unwrap(), [&weak.tests()[0]]);
-        assert!(missing(&state, &tree, &Declared::default()).unwrap().is_empty());
     }
 
     #[test]
     fn old_evidence_makes_room() {
         let state = Connection::open_in_memory().unwrap();
+        let make = test("make");
         state.execute_batch("BEGIN").unwrap();
         for n in 0..ROWS_MAX + 5 {
-            record(&state, &Hash::of(&n.to_le_bytes()), &test("make"), &Outcome::Passed).unwrap();
+            put(&state, &on(Hash::of(&n.to_le_bytes()), &make), &Outcome::Passed);
         }
-        let rows: i64 = state.query_row("SELECT count(*) FROM ocx_evidence", [], |row| row.get(0)).unwrap();
+        let rows: i64 = state.query_row("SELECT count(*) FROM evidence", [], |row| row.get(0)).unwrap();
         assert_eq!(rows, ROWS_MAX);
-        assert!(passed(&state, &Hash::of(&0_i64.to_le_bytes()), &test("make")).unwrap().is_none());
+        assert!(passed(&state, &on(Hash::of(&0_i64.to_le_bytes()), &make)).unwrap().is_none());
     }
 }

@@ -10,12 +10,12 @@ use rusqlite::{Connection, Row, params};
 use super::{Outcome, Test};
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-use crate::process::{Count, Finished, Identity, Kept, LINE_BYTES_MAX, Leftover, Mark, shown};
+use crate::process::{Count, Finished, Identity, Kept, Leftover, Mark, ShownLine};
 use crate::repo::store::has_table;
 
-const TABLE: &str = "ocx_log";
+const TABLE: &str = "log";
 
-const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS ocx_log(
+const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS log(
   id INTEGER PRIMARY KEY, test TEXT NOT NULL, command TEXT NOT NULL, tree TEXT NOT NULL,
   mark TEXT NOT NULL, pid INTEGER NOT NULL, pid_start INTEGER NOT NULL,
   started TEXT NOT NULL, seconds REAL, outcome TEXT, code INTEGER, why TEXT, left_behind TEXT,
@@ -88,12 +88,12 @@ pub fn begin(state: &Connection, test: &Test, tree: &Hash, mark: &Mark) -> Resul
     state.execute_batch(SCHEMA)?;
     let Identity { pid, start } = Identity::this();
     state.execute(
-        "INSERT INTO ocx_log(test, command, tree, mark, pid, pid_start, started)
+        "INSERT INTO log(test, command, tree, mark, pid, pid_start, started)
          VALUES(?1, ?2, ?3, ?4, ?5, ?6, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
         params![test.name, test.command, tree.as_str(), mark.to_string(), pid, start.cast_signed()],
     )?;
     let id = state.last_insert_rowid();
-    state.execute("DELETE FROM ocx_log WHERE id <= ?1", [id - LOGS_MAX])?;
+    state.execute("DELETE FROM log WHERE id <= ?1", [id - LOGS_MAX])?;
     Ok(id)
 }
 
@@ -105,7 +105,7 @@ pub fn end(state: &Connection, id: i64, finished: &Finished, kept: &Kept) -> Res
     let outcome = Outcome::from(&finished.exit);
     let Count { bytes, line_ends, whole, head_bytes, gap_bytes, gap_lines } = kept.count;
     state.execute(
-        "UPDATE ocx_log SET seconds=?2, outcome=?3, code=?4, why=?5, left_behind=?6, bytes=?7, line_ends=?8, \
+        "UPDATE log SET seconds=?2, outcome=?3, code=?4, why=?5, left_behind=?6, bytes=?7, line_ends=?8, \
          whole=?9, head_bytes=?10, gap_bytes=?11, gap_lines=?12, frame=?13 WHERE id=?1",
         params![
             id,
@@ -131,7 +131,7 @@ pub fn end(state: &Connection, id: i64, finished: &Finished, kept: &Kept) -> Res
 /// # Errors
 /// Those of the database.
 pub fn lose(state: &Connection, id: i64, why: &str) -> Result<()> {
-    state.execute("UPDATE ocx_log SET outcome='lost', why=?2 WHERE id=?1", params![id, why])?;
+    state.execute("UPDATE log SET outcome='lost', why=?2 WHERE id=?1", params![id, why])?;
     Ok(())
 }
 
@@ -140,7 +140,7 @@ pub fn lose(state: &Connection, id: i64, why: &str) -> Result<()> {
 /// # Errors
 /// Those of the database.
 pub fn latest(state: &Connection) -> Result<Vec<LogEntry>> {
-    entries(state, "id IN (SELECT max(id) FROM ocx_log GROUP BY test)")
+    entries(state, "id IN (SELECT max(id) FROM log GROUP BY test)")
 }
 
 /// Returns the run that has no result yet and whose process lives.
@@ -172,8 +172,7 @@ pub fn abandon(state: &Connection) -> Result<Vec<LogEntry>> {
 pub fn read(state: &Connection, test: &str, from: u64, count: usize) -> Result<LogPart> {
     let named = |entry: &LogEntry| entry.test == test;
     let Some(entry) = latest(state)?.into_iter().find(named) else {
-        return Err(Error::new(Kind::NotFound, format!("no log of a test `{}`", test.escape_debug()))
-            .with_hint("Run the test first."));
+        return Err(never_ran(test));
     };
     if entry.outcome.is_none() {
         return Err(Error::new(Kind::Busy, format!("test `{test}` still runs"))
@@ -184,12 +183,18 @@ pub fn read(state: &Connection, test: &str, from: u64, count: usize) -> Result<L
         return Err(Error::new(Kind::Invalid, what).with_hint("Ask for a line that there is."));
     }
     let frame: Option<Vec<u8>> =
-        state.query_row("SELECT frame FROM ocx_log WHERE id=?1", [entry.id], |row| row.get(0))?;
+        state.query_row("SELECT frame FROM log WHERE id=?1", [entry.id], |row| row.get(0))?;
     let mut lines = Lines::new(from, count.min(SHOWN_MAX));
     lines
         .read(&frame.unwrap_or_default(), &entry.count)
         .map_err(|e| Error::new(Kind::Corrupt, format!("the log of test `{test}`: {e}")).caused_by(e))?;
     Ok(LogPart { entry, lines: lines.found })
+}
+
+/// The error for a test without any run.
+pub(super) fn never_ran(test: &str) -> Error {
+    Error::new(Kind::NotFound, format!("no log of a test `{}`", test.escape_debug()))
+        .with_hint("Run the test first.")
 }
 
 const GONE: &str = "the process that ran it ended";
@@ -198,7 +203,7 @@ fn entries(state: &Connection, which: &str) -> Result<Vec<LogEntry>> {
     if !has_table(state, TABLE)? {
         return Ok(Vec::new());
     }
-    let sql = format!("SELECT {FIELDS} FROM ocx_log WHERE {which} ORDER BY id DESC");
+    let sql = format!("SELECT {FIELDS} FROM log WHERE {which} ORDER BY id DESC");
     let mut statement = state.prepare(&sql)?;
     let rows = statement.query_map([], |row| Ok(entry(row)))?;
     rows.map(|row| row?).collect()
@@ -237,11 +242,10 @@ fn entry(row: &Row<'_>) -> Result<LogEntry> {
     })
 }
 
-/// Picks lines out of a stream; of each line it keeps only as much as is shown.
+/// Picks lines out of a stream.
 struct Lines {
     number: u64,
-    length: u64,
-    start: Vec<u8>,
+    line: ShownLine,
     from: u64,
     count: usize,
     found: Vec<(u64, String)>,
@@ -249,7 +253,7 @@ struct Lines {
 
 impl Lines {
     fn new(from: u64, count: usize) -> Self {
-        Self { number: 1, length: 0, start: Vec::new(), from, count, found: Vec::new() }
+        Self { number: 1, line: ShownLine::default(), from, count, found: Vec::new() }
     }
 
     fn read(&mut self, frame: &[u8], count: &Count) -> std::io::Result<()> {
@@ -262,7 +266,7 @@ impl Lines {
             self.skip(count.gap_bytes, count.gap_lines);
         }
         self.feed_from(&mut bytes)?;
-        if self.length > 0 {
+        if !self.line.is_empty() {
             self.end_line();
         }
         Ok(())
@@ -276,7 +280,7 @@ impl Lines {
             }
             let end = memchr(b'\n', chunk);
             let n = end.unwrap_or(chunk.len());
-            self.feed(&chunk[..n]);
+            self.line.push(&chunk[..n]);
             if end.is_some() {
                 self.end_line();
             }
@@ -285,27 +289,23 @@ impl Lines {
         Ok(())
     }
 
-    fn feed(&mut self, piece: &[u8]) {
-        let room = (LINE_BYTES_MAX + 3).saturating_sub(self.start.len()).min(piece.len());
-        self.start.extend_from_slice(&piece[..room]);
-        self.length += piece.len() as u64;
-    }
-
     fn skip(&mut self, bytes: u64, line_ends: u64) {
-        self.feed(format!("[{bytes} bytes left out of the log here]").as_bytes());
-        if line_ends > 0 {
+        let note = format!("[{bytes} bytes left out of the log here]");
+        self.line.push(note.as_bytes());
+        if line_ends == 0 {
+            self.line.skip(bytes.saturating_sub(note.len() as u64));
+        } else {
             self.end_line();
             self.number += line_ends - 1;
         }
     }
 
     fn end_line(&mut self) {
+        let line = self.line.take();
         if self.number >= self.from && self.found.len() < self.count {
-            self.found.push((self.number, shown(&self.start, self.length)));
+            self.found.push((self.number, line));
         }
         self.number += 1;
-        self.length = 0;
-        self.start.clear();
     }
 }
 
@@ -317,7 +317,7 @@ mod tests {
     use crate::process::{Exit, Output};
 
     fn test(name: &str) -> Test {
-        Test { name: name.into(), command: "make".into(), limit: "1m".parse().unwrap() }
+        Test::new(name, "make")
     }
 
     fn kept(chunks: &[&[u8]]) -> Kept {
@@ -404,7 +404,7 @@ mod tests {
         begin(&state, &test("unit"), &Hash::of(b"t"), &Mark::fresh()).unwrap();
         assert_eq!(running(&state).unwrap().unwrap().pid, Identity::this().pid);
         assert_eq!(read(&state, "unit", 1, 1).unwrap_err().kind(), Kind::Busy);
-        state.execute("UPDATE ocx_log SET pid_start = pid_start + 1", []).unwrap();
+        state.execute("UPDATE log SET pid_start = pid_start + 1", []).unwrap();
         assert_eq!(running(&state).unwrap(), None);
         assert!(matches!(latest(&state).unwrap()[0].outcome, Some(Outcome::Lost { .. })));
         assert_eq!(abandon(&state).unwrap().len(), 1);

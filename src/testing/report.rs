@@ -1,17 +1,36 @@
-//! What a call that asked for tests learns: the tests that ended, and the one that runs.
+//! What a call that asked for tests learns: the tests that ended, and what is going on.
 
 use std::time::Duration;
 
+use super::evidence::Circumstances;
 use super::{Outcome, Test};
 use crate::checkout::Change;
 use crate::name::Hash;
 use crate::process::Leftover;
+
+/// What a call waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Activity {
+    /// Other tests of this checkout, which run first.
+    Waiting {
+        /// Which tests, and whose.
+        on: String,
+        /// For how long.
+        elapsed: Duration,
+    },
+    /// One of the tests that it asked for.
+    Running(Progress),
+}
 
 /// The test that runs at this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// Its name.
     pub test: String,
+    /// Whether its fetch command runs, and not yet the test.
+    pub fetching: bool,
+    /// The tree it runs on.
+    pub tree: Hash,
     /// For how long it has been running.
     pub elapsed: Duration,
     /// How many lines it has printed.
@@ -29,6 +48,12 @@ pub struct TestResult {
     pub tree: Hash,
     /// How it ended.
     pub outcome: Outcome,
+    /// Whether the outcome is that of its fetch command. Then the test itself did not run.
+    pub in_fetch: bool,
+    /// How it was run.
+    pub run: Circumstances,
+    /// Why the test tree was emptied before, if it was.
+    pub emptied: Option<String>,
     /// How long it ran.
     pub duration: Duration,
     /// How many lines it printed.
@@ -37,22 +62,23 @@ pub struct TestResult {
     pub tail: Vec<String>,
     /// Processes that were still there when its command ended, and were ended then.
     pub left_behind: Vec<Leftover>,
-    /// What changed in the tree while it ran; then its outcome counts for no tree.
+    /// How many of its processes the kernel ended because memory ran out.
+    pub out_of_memory: u64,
+    /// Stored files that it changed in its own tree. They are put back before the next test.
     pub changes: Vec<Change>,
-    /// Why the tree could not be read afterwards; then its outcome counts for no tree.
-    pub unreadable: Option<String>,
+    /// Why its outcome counts for no tree, if it does not.
+    pub void: Option<String>,
+    /// The names of the caller's variables that were withheld.
+    pub withheld: Vec<String>,
+    /// What else a reader should know.
+    pub notes: Vec<String>,
 }
 
 impl TestResult {
     /// Whether this is a pass of exactly [`tree`](Self::tree).
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.outcome == Outcome::Passed && self.on_one_tree()
-    }
-
-    /// Whether the tree is known to have stayed as it was.
-    pub(super) fn on_one_tree(&self) -> bool {
-        self.changes.is_empty() && self.unreadable.is_none()
+        self.outcome == Outcome::Passed && !self.in_fetch && self.void.is_none()
     }
 }
 
@@ -61,8 +87,8 @@ impl TestResult {
 pub struct TestReport {
     /// The tests that have ended, in order.
     pub results: Vec<TestResult>,
-    /// The test that still runs: the same call goes on waiting for it.
-    pub running: Option<Progress>,
+    /// What is still waited for: the same call goes on waiting for it.
+    pub now: Option<Activity>,
     /// The tests that have not started. They never will if nothing runs any more.
     pub not_run: Vec<String>,
     /// Whether nothing runs any more.

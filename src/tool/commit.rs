@@ -15,7 +15,7 @@ use super::plan::Permit;
 use super::result::ToolResult;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-use crate::work::{Comment, Delivery, ReadySave, SavePlan, Untested, settings_changed};
+use crate::work::{Comment, Delivery, Evidence, ReadySave, SavePlan, Untested, settings_changed};
 
 /// How many names of each list are shown.
 const NAMES_MAX: usize = 40;
@@ -37,6 +37,7 @@ pub(super) enum CommitPreview {
         committed: bool,
         checkin: Option<Hash>,
         not_pushed: Vec<Hash>,
+        tests: TestsPassed,
     },
 }
 
@@ -47,6 +48,8 @@ impl ToolResult for CommitPreview {}
 pub(super) struct Committed {
     pub checkin: Option<Hash>,
     pub taken: Option<Taken>,
+    /// What is known of the tests if it was made before.
+    pub tests: Option<TestsPassed>,
 }
 
 /// What a check-in takes in, and what a reader of it should look at.
@@ -72,15 +75,50 @@ pub(super) struct Taken {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(untagged)]
-enum TestsPassed {
+pub(super) enum TestsPassed {
     None(&'static str),
     Declared(Vec<PassedTest>),
 }
 
+/// The evidence that a test passed on the tree.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct PassedTest {
+pub(super) struct PassedTest {
     name: String,
     passed: bool,
+    /// Whether it ran as in a fresh checkout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fresh: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandboxed: Option<bool>,
+    /// Why there was no sandbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsandboxed: Option<String>,
+    /// What it had beside the tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    with: Vec<String>,
+}
+
+impl PassedTest {
+    fn of(standing: &Evidence) -> Self {
+        let run = standing.pass.as_ref().map(|pass| &pass.run);
+        Self {
+            name: standing.test.clone(),
+            passed: run.is_some(),
+            fresh: run.map(|run| run.fresh),
+            sandboxed: run.map(|run| run.unsandboxed.is_none()),
+            unsandboxed: run.and_then(|run| run.unsandboxed.clone()),
+            with: run.map(|run| run.brought.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+impl TestsPassed {
+    fn of(tests: &[Evidence]) -> Self {
+        match tests {
+            [] => Self::None("none declared"),
+            some => Self::Declared(some.iter().map(PassedTest::of).collect()),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -142,8 +180,9 @@ pub(super) fn preview(saving: &SavePlan) -> CommitPreview {
         }
         SavePlan::Send(unsent) => CommitPreview::Send {
             committed: true,
-            checkin: unsent.last().copied(),
-            not_pushed: unsent.clone(),
+            checkin: unsent.check_ins.last().copied(),
+            not_pushed: unsent.check_ins.clone(),
+            tests: TestsPassed::of(&unsent.tests),
         },
     }
 }
@@ -160,7 +199,8 @@ pub(super) fn perform(
     let ready = match saving {
         SavePlan::Make(ready) => ready,
         SavePlan::Send(unsent) => {
-            return Ok(Committed { checkin: unsent.last().copied(), taken: None });
+            let tests = Some(TestsPassed::of(&unsent.tests));
+            return Ok(Committed { checkin: unsent.check_ins.last().copied(), taken: None, tests });
         }
     };
     call.control().progress("making the check-in");
@@ -169,14 +209,13 @@ pub(super) fn perform(
     }
     let hash = call.workspace()?.make(ready, comment, call.control().handle()).map_err(explained)?;
     permit.did("check_in");
-    Ok(Committed { checkin: Some(hash), taken: Some(taken(ready)) })
+    Ok(Committed { checkin: Some(hash), taken: Some(taken(ready)), tests: None })
 }
 
 fn taken(ready: &ReadySave) -> Taken {
     let mut changes = changed(&ready.status);
     let of = changes.len();
     changes.truncate(NAMES_MAX);
-    let passed = ready.tests.iter().map(|t| PassedTest { name: t.name.clone(), passed: true });
     let tests_changed = ready.tests_changed.iter();
     let tests_changed: Vec<_> = tests_changed
         .map(|c| ChangedTest { name: c.name.clone(), old: c.old.clone(), new: c.new.clone() })
@@ -191,11 +230,7 @@ fn taken(ready: &ReadySave) -> Taken {
         shown: changes.len(),
         changed: changes,
         of,
-        tests: if ready.tests.is_empty() {
-            TestsPassed::None("none declared")
-        } else {
-            TestsPassed::Declared(passed.collect())
-        },
+        tests: TestsPassed::of(&ready.tests),
         tests_changed: some(tests_changed),
         settings_changed: some(settings),
         ignored: some(ignored.iter().take(NAMES_MAX).cloned().collect()),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::answer::{NextCall, Operation, Refusal};
 use super::call::Call;
-use super::commit::{self, CommitPreview, Committed, PARTS, Taken};
+use super::commit::{self, CommitPreview, Committed, PARTS, Taken, TestsPassed};
 use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::encoded_bundle::{BundleSummary, EncodedBundle, Form};
 use super::input::Input;
@@ -49,6 +49,9 @@ struct CommitAndSyncResult {
     pushed: bool,
     #[serde(flatten)]
     taken: Option<Taken>,
+    /// What is known of the tests if the check-in was made before.
+    #[serde(rename = "tests", skip_serializing_if = "Option::is_none")]
+    evidence: Option<TestsPassed>,
     note: &'static str,
     /// The branch that is sent, where `taken` does not name it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +121,7 @@ fn perform(
     comment: &Comment,
     have: Option<Hash>,
 ) -> Result<CommitAndSyncResult, Refusal> {
-    let Committed { checkin, taken } = commit::perform(call, permit, saving, comment)?;
+    let Committed { checkin, taken, tests } = commit::perform(call, permit, saving, comment)?;
     let note = match saving {
         SavePlan::Make(_) => {
             "Nothing was pushed: make `next_call` on your remote connection. An ocx_save here would push this check-in."
@@ -133,6 +136,7 @@ fn perform(
         committed: true,
         pushed: false,
         taken,
+        evidence: tests,
         note,
         branch: None,
         bundled: None,
@@ -183,7 +187,7 @@ fn bundle(call: &Call<'_>, branch: &Branch, have: Option<Hash>) -> Result<Bundle
 fn branch(call: &Call<'_>, saving: &SavePlan) -> Result<Branch> {
     match saving {
         SavePlan::Make(ready) => Ok(ready.branch.clone()),
-        SavePlan::Send(unsent) => match unsent.last() {
+        SavePlan::Send(unsent) => match unsent.check_ins.last() {
             Some(last) => Branch::parse(&call.store().check_in(last)?.branch),
             None => call.workspace()?.branch(),
         },

@@ -10,6 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::name::Password;
 use crate::process::Supervisor;
 use crate::repo::Repository;
+use crate::testing::StateFolder;
 use crate::work::Workspace;
 
 /// Where calls act. Clones share what is open.
@@ -23,7 +24,7 @@ pub(super) struct Place {
 #[derive(Clone)]
 enum At {
     /// In the checkout that holds the folder.
-    Folder { folder: PathBuf, supervisor: Supervisor },
+    Folder { folder: PathBuf, supervisor: Supervisor, state: Option<StateFolder> },
     /// In the repository file, without a checkout.
     Repository(PathBuf),
 }
@@ -61,7 +62,7 @@ impl Open {
 
 impl Place {
     pub fn of_folder(folder: PathBuf, supervisor: Supervisor) -> Self {
-        Self { at: At::Folder { folder, supervisor }, password: None, shared: Arc::default() }
+        Self { at: At::Folder { folder, supervisor, state: None }, password: None, shared: Arc::default() }
     }
 
     pub fn of_repository(path: PathBuf) -> Self {
@@ -71,6 +72,17 @@ impl Place {
     /// The same with the password for the server, where the repository keeps none.
     pub fn with_password(self, password: Option<Password>) -> Self {
         Self { password, ..self }
+    }
+
+    /// The same with the folder that keeps what is known of tests; without one it lies beside the repository.
+    pub fn keeping_state_in(self, folder: StateFolder) -> Self {
+        let at = match self.at {
+            At::Folder { folder: checkout, supervisor, .. } => {
+                At::Folder { folder: checkout, supervisor, state: Some(folder) }
+            }
+            repository => repository,
+        };
+        Self { at, ..self }
     }
 
     /// Whether calls act in a checkout, whether or not there is one yet.
@@ -86,10 +98,12 @@ impl Place {
         }
         let opened = match &self.at {
             At::Repository(path) => Open::Repository(Repository::open(path)?),
-            At::Folder { folder, supervisor } => {
+            At::Folder { folder, supervisor, state } => {
                 let checkout = Checkout::at(folder).map_err(|e| no_checkout(folder, e))?;
+                let beside = || StateFolder::beside(checkout.repository().path());
+                let state = state.clone().unwrap_or_else(beside);
                 let workspace =
-                    Workspace::open(checkout, supervisor.clone()).with_password(self.password.clone());
+                    Workspace::open(checkout, supervisor.clone(), state).with_password(self.password.clone());
                 Open::Checkout(Arc::new(workspace))
             }
         };

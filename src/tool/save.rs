@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::answer::{NextCall, Operation, Refusal};
 use super::call::Call;
-use super::commit::{self, CommitPreview, Committed, Taken};
+use super::commit::{self, CommitPreview, Committed, Taken, TestsPassed};
 use super::declare::{Acts, Capability, Declaration, Hints};
 use super::deliver::{DeliveryDetails, Written, deliver};
 use super::input::Input;
@@ -41,6 +41,9 @@ struct SaveResult {
     pushed: bool,
     #[serde(flatten)]
     taken: Option<Taken>,
+    /// What is known of the tests if the check-in was made before.
+    #[serde(rename = "tests", skip_serializing_if = "Option::is_none")]
+    evidence: Option<TestsPassed>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
     #[serde(flatten)]
@@ -82,7 +85,7 @@ fn perform(
     again: &Value,
     permit: &Permit<'_>,
 ) -> Result<SaveResult, Refusal> {
-    let Committed { checkin, taken } = commit::perform(call, permit, saving, comment)?;
+    let Committed { checkin, taken, tests } = commit::perform(call, permit, saving, comment)?;
     let sent_only = matches!(saving, SavePlan::Send(_))
         .then_some("Nothing has changed since; what was saved before is sent. No new check-in was made.");
     let written = Written {
@@ -98,6 +101,7 @@ fn perform(
         committed: true,
         pushed: delivery.pushed,
         taken,
+        evidence: tests,
         note: sent_only,
         delivery: delivery.details,
     })

@@ -11,6 +11,7 @@ use super::place::Place;
 use crate::error::Result;
 use crate::name::{Password, User};
 use crate::process::Supervisor;
+use crate::testing::StateFolder;
 
 /// Where calls act and as whom. Clones share what is open.
 ///
@@ -83,6 +84,13 @@ impl Service {
     pub fn with_password(self, password: Option<&str>) -> Self {
         let password = password.and_then(|p| Password::parse(p).ok());
         Self { place: self.place.with_password(password), ..self }
+    }
+
+    /// The same with the folder that keeps what is known of tests, out of their reach. Without one it lies beside the
+    /// repository.
+    #[must_use]
+    pub fn keeping_state_in(self, folder: impl Into<PathBuf>) -> Self {
+        Self { place: self.place.keeping_state_in(StateFolder::at(folder)), ..self }
     }
 
     /// Where its calls act, seen from who makes them.

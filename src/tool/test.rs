@@ -16,7 +16,13 @@ use super::result::{ToolResult, schema_of};
 use super::suggest;
 use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
-use crate::testing::{DECLARED_FILE, Declared, Outcome, Progress, TestReport, TestResult, Waiter, Which};
+use crate::testing::{Activity, DECLARED_FILE, Declared, Outcome, TestReport, TestResult, Waiter, Which};
+
+/// The bytes that the output of passed tests gets beside that of failed ones.
+const PASSED_BYTES: usize = 1_500;
+
+/// How many names of withheld variables are shown.
+const WITHHELD_MAX: usize = 40;
 
 /// The tool.
 pub struct Test;
@@ -24,8 +30,8 @@ pub struct Test;
 static DECLARATION: Declaration = Declaration {
     name: "ocx_test",
     title: "Run the tests",
-    summary: "Run the tests that ocx-tests.json declares, or the one called `name`, on the files as they are. A pass \
-              counts for exactly these files. If it still runs, the same call goes on waiting.",
+    summary: "Run the tests that ocx-tests.json declares, or the one called `name`, on a copy of exactly what ocx_save \
+              would commit. A pass counts for exactly these files. If it still runs, the same call goes on waiting.",
     needs: Capability::CheckIn,
     acts: Acts::OnCheckout,
     writes: false,
@@ -58,12 +64,24 @@ struct PlannedTest {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct RanTests {
+    /// The tree that was tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Hash>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandboxed: Option<bool>,
+    /// Why there was no sandbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsandboxed: Option<String>,
+    /// The tests that ended, those that failed first.
     tests: Vec<RanTest>,
-    /// The test that still runs.
+    /// What is still waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<RunningTest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_run: Option<Vec<String>>,
+    /// The names of variables that tests do not get; `env` in ocx-tests.json gives one to a test.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    withheld: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -72,16 +90,32 @@ struct RanTest {
     passed: bool,
     outcome: String,
     seconds: f64,
-    tree: Hash,
+    /// Whether it ran as in a fresh checkout, and not beside what earlier runs left.
+    fresh: bool,
+    /// Why what earlier runs had left was thrown away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    emptied: Option<String>,
+    /// What it had beside the tree: the paths of `with` and the variables of `env`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    with: Vec<String>,
     /// The last lines that it printed.
     output: String,
     shown: usize,
     of: u64,
+    /// Why the outcome counts for no files.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changed_meanwhile: Option<Vec<ChangedFile>>,
+    void: Option<String>,
+    /// Stored files that it changed in its own copy.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changed: Vec<ChangedFile>,
     /// How many processes it left, which were ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     processes_ended: Option<usize>,
+    /// How many of its processes the kernel ended because memory ran out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    out_of_memory: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -133,7 +167,7 @@ impl Tool for Test {
         }
         let planned = wanted.iter().map(|t| PlannedTest {
             name: t.name.clone(),
-            command: t.command.clone(),
+            command: t.shown(),
             timeout: t.limit.to_string(),
         });
         let planned = RunResult::Planned { would_run: planned.collect() };
@@ -158,36 +192,38 @@ fn not_declared(call: &Call<'_>, tests: &Declared, name: &str, error: Error) -> 
 /// Runs the tests and waits; the answer stands for all of them.
 fn run(call: &Call<'_>, declared: &Declared, name: Option<&str>) -> Result<TestReport> {
     let which = name.map_or(Which::All, |n| Which::Named(n.to_owned()));
-    let mut progress = |now: &Progress| call.control().progress(progress_line(now));
+    let mut progress = |now: &Activity| call.control().progress(progress_line(now));
     let mut waiter =
         Waiter { limit: call.control().patience(), cancel: call.control().handle(), progress: &mut progress };
     call.workspace()?.test(declared, &which, &mut waiter)
 }
 
-fn progress_line(now: &Progress) -> String {
-    let lines = counted(usize::try_from(now.lines).unwrap_or(usize::MAX), "line");
-    format!("`{}` has run for {} s and printed {lines}", now.test, now.elapsed.as_secs())
+fn progress_line(now: &Activity) -> String {
+    match now {
+        Activity::Waiting { on, elapsed } => format!("waiting for {on} for {} s", elapsed.as_secs()),
+        Activity::Running(now) => {
+            let lines = counted(usize::try_from(now.lines).unwrap_or(usize::MAX), "line");
+            let what = if now.fetching { "the fetch command of " } else { "" };
+            format!("{what}`{}` has run for {} s and printed {lines}", now.test, now.elapsed.as_secs())
+        }
+    }
 }
 
 /// What a report says: an answer that is ok only when every test passed.
 fn judged(report: &TestReport, name: Option<&str>) -> Result<RunResult, Refusal> {
     let again = name.map_or_else(|| json!({}), |n| json!({"name": n}));
-    let budget = BYTES_MAX / report.results.len().max(1);
-    let result = RunResult::Ran(RanTests {
-        tests: report.results.iter().map(|r| ran(r, budget)).collect(),
-        running: report.running.as_ref().map(|now| RunningTest {
-            name: now.test.clone(),
-            seconds: now.elapsed.as_secs(),
-            lines: now.lines,
-            last: last(&now.tail, 2_000).0,
-        }),
-        not_run: (!report.not_run.is_empty()).then(|| report.not_run.clone()),
-    });
+    let result = RunResult::Ran(ran_tests(report));
     if report.passed() {
         return Ok(result);
     }
-    if let Some(now) = &report.running {
-        let what = format!("test `{}` still runs after {} s", now.test, now.elapsed.as_secs());
+    if let Some(now) = &report.now {
+        let what = match now {
+            Activity::Waiting { on, .. } => format!("the tests wait for {on}, which run first"),
+            Activity::Running(now) => {
+                let (test, tree) = (&now.test, now.tree.short());
+                format!("test `{test}` still runs after {} s, on tree {tree}", now.elapsed.as_secs())
+            }
+        };
         let error =
             Error::new(Kind::TimedOut, what).with_hint("Make the same call again: it goes on waiting.");
         return Err(Refusal::from(error).reached(result).next(DECLARATION.name, again));
@@ -196,30 +232,111 @@ fn judged(report: &TestReport, name: Option<&str>) -> Result<RunResult, Refusal>
     let names: Vec<String> = failed.iter().map(|r| format!("`{}` {}", r.test.name, why(r))).collect();
     let error = Error::new(Kind::Untested, names.join("; ")).with_hint(next_step(&failed));
     let mut stop = Refusal::from(error).reached(result);
-    if failed.iter().all(|r| !r.changes.is_empty()) {
+    if !failed.is_empty() && failed.iter().all(|r| r.outcome == Outcome::Passed && !r.in_fetch) {
         stop = stop.next(DECLARATION.name, again);
     }
     Err(stop)
 }
 
-fn why(result: &TestResult) -> String {
-    if let Some(unreadable) = &result.unreadable {
-        return format!("left files that cannot be saved: {unreadable}");
+/// The tests that ended, those that failed first: they get the room.
+fn ran_tests(report: &TestReport) -> RanTests {
+    let (failed, passed): (Vec<_>, Vec<_>) = report.results.iter().partition(|r| !r.passed());
+    let few = if failed.is_empty() { BYTES_MAX } else { PASSED_BYTES };
+    let each_passed = few / passed.len().max(1);
+    let each_failed = (BYTES_MAX - if passed.is_empty() { 0 } else { PASSED_BYTES }) / failed.len().max(1);
+    let failed = failed.into_iter().map(|r| ran(r, each_failed));
+    let tests: Vec<_> = failed.chain(passed.into_iter().map(|r| ran(r, each_passed))).collect();
+    let first = report.results.first();
+    let withheld = report.results.iter().find(|r| !r.withheld.is_empty()).map(|r| r.withheld.clone());
+    RanTests {
+        tree: first.map(|r| r.tree),
+        sandboxed: first.map(|r| r.run.unsandboxed.is_none()),
+        unsandboxed: first.and_then(|r| r.run.unsandboxed.clone()),
+        tests,
+        running: report.now.as_ref().map(running),
+        not_run: (!report.not_run.is_empty()).then(|| report.not_run.clone()),
+        withheld: withheld.unwrap_or_default().into_iter().take(WITHHELD_MAX).collect(),
     }
-    if result.changes.is_empty() || result.outcome != Outcome::Passed {
-        return result.outcome.to_string();
-    }
-    let changed: Vec<String> =
-        result.changes.iter().take(5).map(|c| format!("`{}` {}", c.path.shown(), c.how)).collect();
-    format!("passed while files changed ({}), so the pass counts for no files", changed.join(", "))
 }
 
-fn next_step(failed: &[&TestResult]) -> &'static str {
-    if failed.iter().all(|r| r.outcome == Outcome::Passed) {
-        "Run the tests again on the files as they are now; a test that changes files every time has to ignore them."
-    } else {
-        "Read what the test printed, edit, and run ocx_test again; `log_from` pages through the whole log."
+fn running(now: &Activity) -> RunningTest {
+    match now {
+        Activity::Waiting { on, elapsed } => {
+            RunningTest { name: on.clone(), seconds: elapsed.as_secs(), lines: 0, last: String::new() }
+        }
+        Activity::Running(now) => RunningTest {
+            name: now.test.clone(),
+            seconds: now.elapsed.as_secs(),
+            lines: now.lines,
+            last: last(&now.tail, 2_000).0,
+        },
     }
+}
+
+fn why(result: &TestResult) -> String {
+    let limit = result.test.limit;
+    let outcome = match &result.outcome {
+        Outcome::TimedOut => format!("ran into its time limit, the `timeout` of {limit} in {DECLARED_FILE}"),
+        Outcome::Signal { number } if result.out_of_memory > 0 => {
+            format!(
+                "ended by signal {number}: memory ran out, and the kernel ended {}",
+                counted_big(result.out_of_memory)
+            )
+        }
+        other => other.to_string(),
+    };
+    match &result.void {
+        _ if result.in_fetch => format!("was not run: its fetch command {outcome}"),
+        Some(void) => format!("{outcome}, which counts for no files: {void}"),
+        None => outcome,
+    }
+}
+
+fn counted_big(processes: u64) -> String {
+    counted(usize::try_from(processes).unwrap_or(usize::MAX), "process")
+}
+
+fn next_step(failed: &[&TestResult]) -> String {
+    if failed.iter().all(|r| r.outcome == Outcome::Passed && r.void.is_some()) {
+        return "Run the tests again when nothing else writes there; without `place` a test runs on a copy of its own, \
+                which nothing else writes."
+            .into();
+    }
+    if failed.iter().any(|r| r.in_fetch) {
+        return "Read what the fetch command printed and mend it, or ask the owner: it may use the network, the tests \
+                may not."
+            .into();
+    }
+    if failed.iter().any(|r| r.outcome == Outcome::TimedOut) {
+        return format!("Find what takes so long; `timeout` in {DECLARED_FILE} allows more time.");
+    }
+    if failed.iter().any(|r| !r.test.network && lacks_network(r)) {
+        return format!(
+            "Tests have no network. What is in no package cache is fetched by a `fetch` command that {DECLARED_FILE} \
+             declares for the test, such as \"fetch\": \"npm ci\"."
+        );
+    }
+    "Read what the test printed, edit, and run ocx_test again; `log_from` pages through the whole log.".into()
+}
+
+/// Whether a test's last words are those of a program that misses the network.
+fn lacks_network(result: &TestResult) -> bool {
+    const WORDS: [&str; 12] = [
+        "could not resolve host",
+        "temporary failure in name resolution",
+        "name or service not known",
+        "network is unreachable",
+        "eai_again",
+        "enotfound",
+        "unknownhostexception",
+        "dial tcp: lookup",
+        "failed to download",
+        "failed to establish a new connection",
+        "no matching distribution found",
+        "enetunreach",
+    ];
+    let heard = result.tail.iter().map(|line| line.to_lowercase());
+    heard.into_iter().any(|line| WORDS.iter().any(|word| line.contains(word)))
 }
 
 fn ran(result: &TestResult, budget: usize) -> RanTest {
@@ -230,14 +347,19 @@ fn ran(result: &TestResult, budget: usize) -> RanTest {
     RanTest {
         name: result.test.name.clone(),
         passed: result.passed(),
-        outcome: result.outcome.to_string(),
+        outcome: if result.passed() { result.outcome.to_string() } else { why(result) },
         seconds: (result.duration.as_secs_f64() * 1_000.0).round() / 1_000.0,
-        tree: result.tree,
+        fresh: result.run.fresh,
+        emptied: result.emptied.clone(),
+        with: result.run.brought.clone(),
         output,
         shown: result.tail.len() - cut,
         of: result.lines,
-        changed_meanwhile: (!result.changes.is_empty()).then(|| changes.collect()),
+        void: result.void.clone(),
+        changed: changes.collect(),
         processes_ended: (left_behind > 0).then_some(left_behind),
+        out_of_memory: (result.out_of_memory > 0).then_some(result.out_of_memory),
+        notes: result.notes.clone(),
     }
 }
 

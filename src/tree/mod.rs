@@ -4,16 +4,19 @@
 //! neither does a change that is made meanwhile. What a file's bytes mean is not decided here.
 
 mod aside;
+mod clear;
 mod entry;
 mod find;
 pub mod ignore;
 mod missing;
+mod put;
 mod read;
 mod root;
 mod walk;
 mod write;
 
 pub(crate) use aside::{name_new, new_beside, persist_new, replace_file};
+pub(crate) use clear::clear;
 pub use entry::{Entry, FileKind, Stamp};
 pub use find::{Found, Hit, LINE_MAX, SEARCHED_MAX, Search, Skipped};
 pub use root::Tree;

@@ -10,5 +10,5 @@ mod workspace;
 pub use branch::working_branch;
 pub use comment::Comment;
 pub use journal::{Begun, Journal, Saved};
-pub use save::{Delivery, ReadySave, SavePlan, TestChange, Untested, settings_changed};
+pub use save::{Delivery, Evidence, ReadySave, SavePlan, TestChange, Unsent, Untested, settings_changed};
 pub use workspace::{Standing, Workspace, set_objective};

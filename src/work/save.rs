@@ -15,7 +15,8 @@ use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, TreePath, User, time::julian_now};
 use crate::repo::store::CheckInInfo;
 use crate::sync::{Remote, SyncOptions, Synced};
-use crate::testing::{DECLARED_FILE, Declared, Test, evidence};
+use crate::testing::evidence::Pass;
+use crate::testing::{DECLARED_FILE, Declared, Test};
 
 /// How many names one refusal lists.
 const NAMES_MAX: usize = 10;
@@ -34,7 +35,24 @@ pub enum SavePlan {
     /// Make a check-in, and send it with whatever is unsent.
     Make(Box<ReadySave>),
     /// Nothing has changed; send these, which were saved before.
-    Send(Vec<Hash>),
+    Send(Unsent),
+}
+
+/// Check-ins that were saved before and not sent.
+pub struct Unsent {
+    /// The check-ins, the newest last.
+    pub check_ins: Vec<Hash>,
+    /// What is known of the tests on the files as they are.
+    pub tests: Vec<Evidence>,
+}
+
+/// What is known of a declared test on the tree to be saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// The test's name.
+    pub test: String,
+    /// Its pass on exactly this tree, if it has one.
+    pub pass: Option<Pass>,
 }
 
 /// A save that may be made.
@@ -49,8 +67,8 @@ pub struct ReadySave {
     pub branch: Branch,
     /// Its user.
     pub user: User,
-    /// The tests that have passed on exactly this tree; empty if none is declared.
-    pub tests: Vec<Test>,
+    /// The evidence of each declared test, which all have passed on exactly this tree; empty if none is declared.
+    pub tests: Vec<Evidence>,
     /// Declared tests that differ from the parent's.
     pub tests_changed: Vec<TestChange>,
 }
@@ -68,9 +86,9 @@ impl ReadySave {
 pub struct TestChange {
     /// The test.
     pub name: String,
-    /// The parent's command; nothing for a new test.
+    /// The parent's command and what is declared beside it; nothing for a new test.
     pub old: Option<String>,
-    /// The command now; nothing for a test that is gone.
+    /// The same now; nothing for a test that is gone.
     pub new: Option<String>,
 }
 
@@ -92,7 +110,8 @@ impl Workspace {
         if status.changes.is_empty() && status.refused.is_empty() {
             let unsent = self.unsent()?;
             if !unsent.is_empty() && (delivery == Delivery::Bundle || self.remote()?.is_some()) {
-                return Ok(SavePlan::Send(unsent));
+                let tests = self.evidence(&status, &self.declared_in(&status)?)?;
+                return Ok(SavePlan::Send(Unsent { check_ins: unsent, tests }));
             }
             let ignored = if status.ignored.is_empty() { "" } else { "; ignored files don't count" };
             return Err(Error::new(
@@ -108,7 +127,8 @@ impl Workspace {
         let branch = working_branch(store, &parent, user, &checkout.id()?)?;
         let declared = self.declared_in(&status)?;
         let tree = status.tree_hash();
-        self.refuse_untested(&tree, &declared)?;
+        let tests = self.evidence(&status, &declared)?;
+        refuse_untested(&tests)?;
         let tests_changed = tests_changed(&self.parent_tests(&parent.hash), &declared);
         Ok(SavePlan::Make(Box::new(ReadySave {
             status,
@@ -116,7 +136,7 @@ impl Workspace {
             parent,
             branch,
             user: user.clone(),
-            tests: declared.tests().to_vec(),
+            tests,
             tests_changed,
         })))
     }
@@ -239,24 +259,10 @@ impl Workspace {
         self.state(|db| Journal::new(db).saved())
     }
 
-    fn refuse_untested(&self, tree: &Hash, declared: &Declared) -> Result<()> {
-        let missing = self.state(|state| {
-            Ok(evidence::missing(state, tree, declared)?
-                .into_iter()
-                .map(|t| t.name.clone())
-                .collect::<Vec<_>>())
-        })?;
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<String> = missing.iter().map(|n| format!("`{n}`")).collect();
-        let tests = if names.len() == 1 { "test" } else { "tests" };
-        let what = format!("{tests} {} not passed on these files as they are", shown(&names, "has", "have"));
-        Err(Error::new(Kind::Untested, what)
-            .with_hint(
-                "Run the tests, mend what fails, and save when every test has passed since the last change.",
-            )
-            .caused_by(Untested(missing)))
+    /// What is known of each declared test on the files of a status.
+    fn evidence(&self, status: &Status, declared: &Declared) -> Result<Vec<Evidence>> {
+        let of = |test: &Test| Ok(Evidence { test: test.name.clone(), pass: self.pass(test, status)? });
+        declared.tests().iter().map(of).collect()
     }
 
     /// The parent's declared tests; none if its file is missing or broken.
@@ -268,6 +274,22 @@ impl Workspace {
         });
         content.and_then(|c| Declared::parse(&c)).unwrap_or_default()
     }
+}
+
+/// Refuses tests that have no pass on the tree.
+fn refuse_untested(tests: &[Evidence]) -> Result<()> {
+    let missing: Vec<String> = tests.iter().filter(|t| t.pass.is_none()).map(|t| t.test.clone()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = missing.iter().map(|n| format!("`{n}`")).collect();
+    let tests = if names.len() == 1 { "test" } else { "tests" };
+    let what = format!("{tests} {} not passed on these files as they are", shown(&names, "has", "have"));
+    Err(Error::new(Kind::Untested, what)
+        .with_hint(
+            "Run the tests, mend what fails, and save when every test has passed since the last change.",
+        )
+        .caused_by(Untested(missing)))
 }
 
 impl std::fmt::Display for Untested {
@@ -297,7 +319,7 @@ fn refuse_names(status: &Status) -> Result<()> {
 }
 
 fn tests_changed(old: &Declared, new: &Declared) -> Vec<TestChange> {
-    let commands = |d: &Declared| d.tests().iter().map(|t| (t.name.clone(), t.command.clone())).collect();
+    let commands = |d: &Declared| d.tests().iter().map(|t: &Test| (t.name.clone(), t.shown())).collect();
     let (old, new): (BTreeMap<_, _>, BTreeMap<_, _>) = (commands(old), commands(new));
     let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
     names.sort();

@@ -10,7 +10,8 @@ use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, Password, TreePath};
 use crate::process::Supervisor;
 use crate::sync::Remote;
-use crate::testing::{DECLARED_FILE, Declared, Jobs, TestReport, Waiter, Which, evidence, log};
+use crate::testing::evidence::Pass;
+use crate::testing::{DECLARED_FILE, Declared, Jobs, StateFolder, Test, TestReport, Waiter, Which, log};
 
 /// The largest `ocx-tests.json` that is read, in bytes.
 const DECLARED_BYTES_MAX: u64 = 1 << 20;
@@ -48,11 +49,11 @@ impl Standing {
 }
 
 impl Workspace {
-    /// The workspace of a checkout. Its tests run under `supervisor`.
+    /// The workspace of a checkout. Its tests run under `supervisor`, and `state` keeps what is known of them.
     #[must_use]
-    pub fn open(checkout: Checkout, supervisor: Supervisor) -> Self {
+    pub fn open(checkout: Checkout, supervisor: Supervisor, state: StateFolder) -> Self {
         let checkout = Arc::new(checkout);
-        let jobs = Jobs::new(Arc::clone(&checkout), supervisor);
+        let jobs = Jobs::new(Arc::clone(&checkout), supervisor, state);
         let workspace = Self { checkout, jobs, password: None };
         // The check-in is in the repository in any case. Without the note, it is sent only with the next one.
         let _ = workspace.note_recovered();
@@ -131,23 +132,29 @@ impl Workspace {
         let declared = self.declared_in(status)?;
         let tree = status.tree_hash();
         let running = self.jobs.running();
-        self.state(|state| {
-            let latest = log::latest(state)?;
-            declared
-                .tests()
-                .iter()
-                .map(|test| {
-                    let word = if evidence::passed(state, &tree, test)?.is_some() {
-                        "passed".into()
-                    } else if running.as_ref().is_some_and(|r| r.test == test.name) {
-                        "running".into()
-                    } else {
-                        last_word(latest.iter().find(|e| e.test == test.name), &tree)
-                    };
-                    Ok(Standing { name: test.name.clone(), command: test.command.clone(), word })
-                })
-                .collect()
-        })
+        let latest = self.jobs.latest()?;
+        declared
+            .tests()
+            .iter()
+            .map(|test| {
+                let word = if self.jobs.pass(test, status)?.is_some() {
+                    "passed".into()
+                } else if running.as_ref().is_some_and(|r| r.test == test.name) {
+                    "running".into()
+                } else {
+                    last_word(latest.iter().find(|e| e.test == test.name), &tree)
+                };
+                Ok(Standing { name: test.name.clone(), command: test.command.clone(), word })
+            })
+            .collect()
+    }
+
+    /// The pass of `test` on exactly the files of a status.
+    ///
+    /// # Errors
+    /// As [`Jobs::pass`].
+    pub(crate) fn pass(&self, test: &Test, status: &Status) -> Result<Option<Pass>> {
+        self.jobs.pass(test, status)
     }
 
     /// Runs tests and waits, as [`Jobs::test`] does.
@@ -163,7 +170,7 @@ impl Workspace {
     /// # Errors
     /// As [`log::read`].
     pub fn log(&self, test: &str, from: u64, count: usize) -> Result<log::LogPart> {
-        self.state(|state| log::read(state, test, from, count))
+        self.jobs.log(test, from, count)
     }
 
     /// What an earlier process left behind, in words; nothing if it left all in order.

@@ -10,10 +10,10 @@ use std::{
 };
 
 use ocx::cancel::Cancel;
-use ocx::checkout::{Checkout, How};
+use ocx::checkout::Checkout;
 use ocx::error::{Kind, Result};
 use ocx::process::Supervisor;
-use ocx::testing::{Declared, Jobs, Outcome, Progress, TestReport, Waiter, Which, evidence, log};
+use ocx::testing::{Activity, Declared, Jobs, Outcome, Progress, StateFolder, TestReport, Waiter, Which};
 
 const OCX: &str = env!("CARGO_BIN_EXE_ocx");
 
@@ -36,7 +36,7 @@ impl Bench {
         }
         fs::write(folder.path().join("tree/base.txt"), "one\n").unwrap();
         let checkout = checkout(folder.path());
-        Self { jobs: jobs(&checkout), checkout, folder }
+        Self { jobs: jobs(&checkout, folder.path()), checkout, folder }
     }
 
     fn write(&self, name: &str, content: &str) {
@@ -57,8 +57,7 @@ impl Bench {
     }
 
     fn passes(&self, declared: &Declared) -> bool {
-        let tree = self.checkout.status().unwrap().tree_hash();
-        self.checkout.state(|state| evidence::missing(state, &tree, declared).map(|m| m.is_empty())).unwrap()
+        passes(&self.jobs, &self.checkout, declared)
     }
 }
 
@@ -66,8 +65,15 @@ fn checkout(base: &Path) -> Arc<Checkout> {
     Arc::new(Checkout::at(&base.join("tree")).unwrap())
 }
 
-fn jobs(checkout: &Arc<Checkout>) -> Jobs {
-    Jobs::new(Arc::clone(checkout), Supervisor::at(OCX))
+/// Jobs without a sandbox, so that tests can tell each other things by files beside the tree.
+fn jobs(checkout: &Arc<Checkout>, base: &Path) -> Jobs {
+    let supervisor = Supervisor::at(OCX).without_sandboxes();
+    Jobs::new(Arc::clone(checkout), supervisor, StateFolder::at(base.join("state")))
+}
+
+fn passes(jobs: &Jobs, checkout: &Checkout, declared: &Declared) -> bool {
+    let status = checkout.status().unwrap();
+    declared.tests().iter().all(|test| jobs.pass(test, &status).unwrap().is_some())
 }
 
 fn ask(jobs: &Jobs, declared: &Declared, limit: Duration, cancel: &Cancel) -> Result<TestReport> {
@@ -100,7 +106,7 @@ fn a_pass_is_evidence_for_the_tree_it_ran_on() {
     assert!(report.passed());
     assert_eq!(report.results[0].tree, bench.checkout.status().unwrap().tree_hash());
     assert!(bench.passes(&unit("echo fine")));
-    let part = bench.checkout.state(|state| log::read(state, "unit", 1, 10)).unwrap();
+    let part = bench.jobs.log("unit", 1, 10).unwrap();
     assert_eq!(part.lines, [(1, "fine".into())]);
 }
 
@@ -113,30 +119,27 @@ fn c04_a_touch_does_not_undo_a_pass() {
 }
 
 #[test]
-fn g02_a_test_that_writes_a_file_gives_no_pass_and_names_it() {
+fn g02_what_a_test_writes_stays_in_its_own_tree_and_is_undone_before_the_next() {
     let bench = Bench::new();
-    let report = bench.run("echo x >> base.txt; echo y > new.txt");
-    assert_eq!(report.results[0].outcome, Outcome::Passed);
-    assert!(!report.passed());
-    let changes: Vec<_> = report.results[0].changes.iter().map(|c| (c.path.as_str(), c.how)).collect();
-    assert_eq!(changes, [("base.txt", How::Edited), ("new.txt", How::Added)]);
-    assert!(!bench.passes(&unit("echo x >> base.txt; echo y > new.txt")));
+    let command = "[ $(cat base.txt) = one ] && echo two > base.txt && echo y > new.txt && chmod +x base.txt";
+    for _ in 0..2 {
+        let report = bench.run(command);
+        assert!(report.passed(), "{report:?}");
+        let changes: Vec<_> =
+            report.results[0].changes.iter().map(|c| format!("{} {}", c.path, c.how)).collect();
+        assert_eq!(changes, ["base.txt edited"]);
+    }
+    assert!(bench.passes(&unit(command)));
+    assert_eq!(fs::read(bench.checkout.root().join("base.txt")).unwrap(), b"one\n");
+    assert!(!bench.checkout.root().join("new.txt").exists());
 }
 
 #[test]
-fn g02_a_test_that_writes_only_once_passes_the_second_time() {
+fn g02_a_tree_that_cannot_be_saved_is_not_tested() {
     let bench = Bench::new();
-    assert!(!bench.run("echo x > made.txt").passed());
-    assert!(bench.run("echo x > made.txt").passed());
-    assert!(bench.passes(&unit("echo x > made.txt")));
-}
-
-#[test]
-fn g02_a_tree_that_cannot_be_read_afterwards_gives_no_pass() {
-    let bench = Bench::new();
-    let report = bench.run("touch \"$(printf 'a\\nb')\"");
-    assert!(!report.passed());
-    assert!(report.results[0].unreadable.is_some());
+    bench.write("a\nb", "");
+    let refused = bench.ask(&unit("true"), Duration::from_secs(20)).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Invalid);
 }
 
 #[test]
@@ -172,8 +175,6 @@ fn a_call_that_stops_waiting_is_joined_by_the_same_call() {
     let first = bench.ask(&unit(&command), Duration::from_millis(300)).unwrap();
     assert!(!first.finished && !first.passed());
     until(|| bench.jobs.running().is_some_and(|now| now.tail == ["begun"]));
-    let other = bench.ask(&unit("true"), Duration::from_secs(5)).unwrap_err();
-    assert_eq!(other.kind(), Kind::Busy);
     fs::write(bench.aside("go"), "").unwrap();
     until(|| bench.jobs.is_idle());
     let second = bench.ask(&unit(&command), Duration::from_secs(20)).unwrap();
@@ -196,11 +197,61 @@ fn a_result_of_another_tree_is_not_told() {
 }
 
 #[test]
+fn a_run_that_nobody_waits_for_makes_room_for_other_files() {
+    let bench = Bench::new();
+    assert!(!bench.ask(&unit("sleep 600"), Duration::from_millis(300)).unwrap().finished);
+    bench.write("base.txt", "two\n");
+    assert!(bench.run("true").passed(), "the old run was ended");
+    let ended = bench.jobs.latest().unwrap();
+    assert_eq!(ended[0].outcome, Some(Outcome::Passed), "{ended:?}");
+}
+
+#[test]
+fn n31_a_call_for_other_files_waits_until_those_that_run_are_done() {
+    let bench = Bench::new();
+    let go = bench.aside("go");
+    let command = format!("while [ ! -e {} ]; do sleep 0.02; done; grep one base.txt", go.display());
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| bench.run(&command));
+        until(|| bench.jobs.running().is_some());
+        bench.write("base.txt", "two\n");
+        let waits = bench.ask(&unit(&command), Duration::from_millis(300)).unwrap();
+        let Some(Activity::Waiting { on, .. }) = &waits.now else { panic!("{waits:?}") };
+        assert!(on.contains("`unit`") && !waits.finished && waits.not_run == ["unit"], "{waits:?}");
+        let second = scope.spawn(|| bench.run(&command));
+        fs::write(&go, "").unwrap();
+        assert!(first.join().unwrap().passed(), "on the files that it started with");
+        let second = second.join().unwrap();
+        assert_eq!(second.results[0].outcome, Outcome::Failed { exit: 1 }, "on its own files");
+    });
+}
+
+#[test]
+fn n31_cancelling_what_runs_lets_the_next_go_on() {
+    let bench = Bench::new();
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        let first =
+            scope.spawn(|| ask(&bench.jobs, &unit("sleep 600"), Duration::from_mins(5), &cancel).unwrap());
+        until(|| bench.jobs.running().is_some());
+        bench.write("base.txt", "two\n");
+        let second = scope.spawn(|| bench.run("true"));
+        sleep(Duration::from_millis(100));
+        cancel.cancel();
+        assert_eq!(first.join().unwrap().results[0].outcome, Outcome::Cancelled);
+        assert!(second.join().unwrap().passed());
+    });
+}
+
+#[test]
 fn progress_is_told_while_a_call_waits() {
     let bench = Bench::new();
     let mut seen: Vec<Progress> = Vec::new();
     let cancel = Cancel::new();
-    let mut progress = |now: &Progress| seen.push(now.clone());
+    let mut progress = |now: &Activity| match now {
+        Activity::Running(now) => seen.push(now.clone()),
+        Activity::Waiting { .. } => panic!("nothing else runs"),
+    };
     let mut waiter = Waiter { limit: Duration::from_secs(20), cancel: &cancel, progress: &mut progress };
     bench.jobs.test(&unit("echo a; echo b; sleep 2.3"), &Which::Named("unit".into()), &mut waiter).unwrap();
     assert_eq!(seen.len(), 2);
@@ -243,8 +294,8 @@ fn m09_a_long_test_does_not_block_who_asks_about_it() {
     assert!(!bench.ask(&unit("sleep 60"), Duration::from_millis(200)).unwrap().finished);
     assert!(bench.jobs.running().is_some());
     bench.checkout.status().unwrap();
-    let seen = bench.checkout.state(log::running).unwrap().unwrap();
-    assert_eq!(seen.pid, std::process::id().cast_signed());
+    let seen = bench.jobs.latest().unwrap();
+    assert_eq!((seen[0].pid, &seen[0].outcome), (std::process::id().cast_signed(), &None));
     assert!(bench.jobs.running().is_some(), "all this was told while the test ran");
     bench.jobs.stop();
     assert!(bench.jobs.running().is_none());
@@ -253,14 +304,11 @@ fn m09_a_long_test_does_not_block_who_asks_about_it() {
 #[test]
 fn two_owners_of_one_checkout_do_not_test_at_once() {
     let bench = Bench::new();
-    let other = jobs(&bench.checkout);
+    let other = jobs(&bench.checkout, bench.folder.path());
     bench.ask(&unit("sleep 60"), Duration::from_millis(300)).unwrap();
-    let e = ask(&other, &unit("true"), Duration::from_secs(5), &Cancel::new()).unwrap_err();
-    assert_eq!(e.kind(), Kind::Busy);
-    assert!(
-        e.to_string().contains("`unit`") && e.to_string().contains(&std::process::id().to_string()),
-        "{e}"
-    );
+    let waits = ask(&other, &unit("true"), Duration::from_millis(300), &Cancel::new()).unwrap();
+    let Some(Activity::Waiting { on, .. }) = &waits.now else { panic!("{waits:?}") };
+    assert!(on.contains("`unit`") && on.contains(&std::process::id().to_string()), "{on}");
     bench.jobs.stop();
     assert!(ask(&other, &unit("true"), Duration::from_secs(20), &Cancel::new()).unwrap().passed());
 }
@@ -269,7 +317,7 @@ fn two_owners_of_one_checkout_do_not_test_at_once() {
 fn r10_a_run_of_a_killed_process_is_lost_and_leaves_no_lock() {
     const CALLER: &str = "OCX_TEST_IS_CALLER";
     if let Some(base) = std::env::var_os(CALLER) {
-        let jobs = jobs(&checkout(Path::new(&base)));
+        let jobs = jobs(&checkout(Path::new(&base)), Path::new(&base));
         let _never =
             ask(&jobs, &unit("setsid sleep 600 & sleep 600"), Duration::from_mins(1), &Cancel::new());
         return;
@@ -281,10 +329,10 @@ fn r10_a_run_of_a_killed_process_is_lost_and_leaves_no_lock() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    until(|| bench.checkout.state(log::running).is_ok_and(|run| run.is_some()));
+    until(|| bench.jobs.latest().is_ok_and(|runs| runs.first().is_some_and(|run| run.outcome.is_none())));
     caller.kill().unwrap();
     caller.wait().unwrap();
-    let seen = bench.checkout.state(log::latest).unwrap();
+    let seen = bench.jobs.latest().unwrap();
     assert!(matches!(seen[0].outcome, Some(Outcome::Lost { .. })), "{seen:?}");
     assert!(!bench.passes(&unit("setsid sleep 600 & sleep 600")));
     assert!(bench.run("true").passed());
@@ -301,9 +349,10 @@ fn r08_a_test_that_kills_its_parent_leaves_no_lock() {
 #[test]
 fn a_supervisor_that_cannot_start_leaves_no_run_behind() {
     let bench = Bench::new();
-    let broken = Jobs::new(Arc::clone(&bench.checkout), Supervisor::at("/nowhere/ocx"));
+    let state = StateFolder::at(bench.aside("state"));
+    let broken = Jobs::new(Arc::clone(&bench.checkout), Supervisor::at("/nowhere/ocx"), state);
     let e = ask(&broken, &unit("true"), Duration::from_secs(5), &Cancel::new()).unwrap_err();
     assert_eq!(e.kind(), Kind::NotFound);
-    assert_eq!(bench.checkout.state(log::running).unwrap(), None);
+    assert!(bench.jobs.latest().unwrap().iter().all(|run| run.outcome.is_some()));
     assert!(bench.run("true").passed());
 }

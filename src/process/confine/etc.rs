@@ -27,7 +27,8 @@ pub(super) fn show(points: &mut Points, old: &Path, network: bool) -> Result<(),
     for path in secret {
         points.hide(&path)?;
     }
-    let of_machine = if network { fs::read_to_string("/etc/hosts").unwrap_or_default() } else { String::new() };
+    let of_machine =
+        if network { fs::read_to_string("/etc/hosts").unwrap_or_default() } else { String::new() };
     let hosts = format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n127.0.1.1 {HOST}\n{of_machine}");
     replace(points, "hosts", &hosts)?;
     replace(points, "hostname", &format!("{HOST}\n"))?;

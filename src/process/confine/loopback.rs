@@ -2,9 +2,7 @@
 
 use rustix::{
     io::{Errno, Result},
-    net::{
-        AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
-    },
+    net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with},
 };
 
 const RTM_NEWLINK: u16 = 16;

@@ -1,0 +1,267 @@
+//! What a test sees of its user's home: toolchains, package caches and the settings of package managers.
+//!
+//! Everything else of the home is out of sight. A cache takes writes, in a layer of the test tree.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::state::CheckoutState;
+use crate::error::{Error, Result};
+use crate::process::{Environment, Mount, MountKind, Sandbox};
+
+/// Folders of toolchains, below the home. Tests only read them.
+const TOOLS: &[&str] = &[
+    ".asdf",
+    ".bun/bin",
+    ".cargo/bin",
+    ".deno/bin",
+    ".dotnet",
+    ".elan",
+    ".fnm",
+    ".ghcup",
+    ".jbang",
+    ".juliaup",
+    ".local/bin",
+    ".local/lib",
+    ".local/share/fnm",
+    ".local/share/mise",
+    ".local/share/pipx",
+    ".local/share/uv",
+    ".nvm",
+    ".opam",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".sdkman",
+    ".volta",
+    "anaconda3",
+    "go/bin",
+    "miniconda3",
+    "miniforge3",
+];
+
+/// Folders of package caches, below the home. What tests write there stays in their own layer.
+const CACHES: &[&str] = &[
+    ".bun/install/cache",
+    ".cabal/packages",
+    ".cache/composer",
+    ".cache/coursier",
+    ".cache/Cypress",
+    ".cache/deno",
+    ".cache/electron",
+    ".cache/ms-playwright",
+    ".cache/node",
+    ".cache/pip",
+    ".cache/pnpm",
+    ".cache/puppeteer",
+    ".cache/uv",
+    ".cache/yarn",
+    ".cargo/git",
+    ".cargo/registry",
+    ".composer/cache",
+    ".conan2",
+    ".gem",
+    ".gradle/caches",
+    ".gradle/jdks",
+    ".gradle/wrapper",
+    ".hex",
+    ".ivy2/cache",
+    ".julia/packages",
+    ".local/share/pnpm/store",
+    ".m2/repository",
+    ".m2/wrapper",
+    ".mix",
+    ".npm/_cacache",
+    ".nuget/packages",
+    ".pub-cache",
+    ".sbt/boot",
+    ".stack",
+    ".yarn/berry",
+    "go/pkg/mod",
+];
+
+/// Settings of package managers. Tests get copies of them without the lines that hold secrets.
+const SETTINGS: &[&str] = &[
+    ".bunfig.toml",
+    ".cargo/config.toml",
+    ".condarc",
+    ".config/git/config",
+    ".config/go/env",
+    ".config/pip/pip.conf",
+    ".config/pnpm/rc",
+    ".config/uv/uv.toml",
+    ".gitconfig",
+    ".gradle/gradle.properties",
+    ".m2/settings.xml",
+    ".npmrc",
+    ".pip/pip.conf",
+    ".yarnrc",
+    ".yarnrc.yml",
+];
+
+/// Variables that name another place for a folder of the home.
+const MOVED: &[(&str, &str)] = &[
+    ("BUN_INSTALL", ".bun"),
+    ("CARGO_HOME", ".cargo"),
+    ("DENO_DIR", ".cache/deno"),
+    ("GOMODCACHE", "go/pkg/mod"),
+    ("GOPATH", "go"),
+    ("GRADLE_USER_HOME", ".gradle"),
+    ("NVM_DIR", ".nvm"),
+    ("PYENV_ROOT", ".pyenv"),
+    ("RBENV_ROOT", ".rbenv"),
+    ("RUSTUP_HOME", ".rustup"),
+    ("UV_CACHE_DIR", ".cache/uv"),
+];
+
+/// Variables that name folders that a program writes in. In the sandbox their defaults hold.
+const WRITTEN: &[&str] =
+    &["CARGO_TARGET_DIR", "GOCACHE", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
+
+/// The most bytes of a file of settings.
+const SETTINGS_MAX: u64 = 1 << 20;
+
+/// Words that a line with a secret has.
+const SECRET: [&str; 7] = ["token", "password", "passwd", "secret", "_auth", "credential", "private_key"];
+
+/// The home of a test, and the toolchains and caches that it sees.
+pub(super) struct Home {
+    /// Where it is.
+    pub at: PathBuf,
+    /// Its variables.
+    pub environment: Environment,
+    /// The mounts that make it.
+    pub mounts: Vec<Mount>,
+}
+
+impl Home {
+    /// The home for tests of the checkout at `root`, whose user has the variables of `environment`.
+    pub fn new(state: &CheckoutState, root: &Path, environment: Environment) -> Result<Self> {
+        let variable = |name: &str| environment.get(name).map(PathBuf::from);
+        let real = variable("HOME").filter(|home| home.is_absolute());
+        // A home within the checkout would lie in the test tree.
+        let at = real.clone().filter(|home| !home.starts_with(root)).unwrap_or_else(|| "/tmp/home".into());
+        let own = state.make("home")?;
+        let mut home = Self { mounts: vec![mount(&at, MountKind::Writable(own.clone()))], at, environment };
+        if let Some(real) = real {
+            for (folders, layered) in [(TOOLS, false), (CACHES, true)] {
+                for folder in folders {
+                    let from = home.place_of(&real, folder);
+                    home.show(state, &own, &from, layered.then_some(*folder))?;
+                }
+            }
+            for file in SETTINGS {
+                home.copy_settings(&home.place_of(&real, file), &own)?;
+            }
+        }
+        home.show_path(state, &own, root)?;
+        home.make_way(&own, root)?;
+        home.environment = WRITTEN.iter().fold(home.environment, |all, name| all.without(name));
+        Ok(home)
+    }
+
+    /// Where a folder of the home really is.
+    fn place_of(&self, real: &Path, folder: &str) -> PathBuf {
+        let moved = MOVED.iter().filter_map(|(name, from)| {
+            let below = Path::new(folder).strip_prefix(from).ok()?;
+            Some(PathBuf::from(self.environment.get(name)?).join(below))
+        });
+        moved.last().unwrap_or_else(|| real.join(folder))
+    }
+
+    /// Shows the folder `from` where it is, read-only or with a layer of this name over it.
+    fn show(&mut self, state: &CheckoutState, own: &Path, from: &Path, layer: Option<&str>) -> Result<()> {
+        if !from.is_absolute() || !from.is_dir() || self.shows(from) {
+            return Ok(());
+        }
+        self.make_way(own, from)?;
+        let kind = match layer {
+            None => MountKind::ReadOnly(from.to_owned()),
+            Some(name) => layered(state, from, &format!("home-{}", name.replace('/', "-")))?,
+        };
+        self.mounts.push(mount(from, kind));
+        Ok(())
+    }
+
+    /// Shows the folders of `PATH` that are not shown yet.
+    fn show_path(&mut self, state: &CheckoutState, own: &Path, root: &Path) -> Result<()> {
+        let Some(path) = self.environment.get("PATH").map(OsStr::to_owned) else { return Ok(()) };
+        for folder in std::env::split_paths(&path) {
+            let holds = |inner: &Path| inner.starts_with(&folder);
+            if !folder.starts_with(root) && !holds(root) && !holds(&self.at) {
+                self.show(state, own, &folder, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `path` can be seen already.
+    fn shows(&self, path: &Path) -> bool {
+        Sandbox::shows(path) || self.mounts.iter().skip(1).any(|mount| path.starts_with(&mount.at))
+    }
+
+    /// Makes the place for a mount, if it lies within the home's own folder: the sandbox makes none there.
+    fn make_way(&self, own: &Path, at: &Path) -> Result<()> {
+        let Ok(below) = at.strip_prefix(&self.at) else { return Ok(()) };
+        let place = own.join(below);
+        fs::create_dir_all(&place).map_err(|e| Error::io(format!("cannot make `{}`", place.display()), e))
+    }
+
+    fn copy_settings(&self, from: &Path, own: &Path) -> Result<()> {
+        let Ok(below) = from.strip_prefix(&self.at) else { return Ok(()) };
+        let (Ok(meta), to) = (fs::metadata(from), own.join(below)) else { return Ok(()) };
+        if !meta.is_file() || meta.len() > SETTINGS_MAX {
+            return Ok(());
+        }
+        let Ok(text) = fs::read_to_string(from) else { return Ok(()) };
+        let failed = |e| Error::io(format!("cannot write `{}`", to.display()), e);
+        // An XML file without some of its lines is none: it goes whole or not at all.
+        let copy = without_secrets(&text);
+        if from.extension() == Some(OsStr::new("xml")) && copy != text {
+            return Ok(());
+        }
+        if fs::read_to_string(&to).is_ok_and(|there| there == copy) {
+            return Ok(());
+        }
+        fs::create_dir_all(to.parent().unwrap_or(own)).map_err(failed)?;
+        fs::write(&to, copy).map_err(failed)
+    }
+}
+
+pub(super) fn mount(at: &Path, what: MountKind) -> Mount {
+    Mount { at: at.to_owned(), what }
+}
+
+/// A layer of this name over the folder `lower`.
+pub(super) fn layered(state: &CheckoutState, lower: &Path, name: &str) -> Result<MountKind> {
+    let upper = state.make(&format!("layers/{name}/upper"))?;
+    let work = state.make(&format!("layers/{name}/work"))?;
+    Ok(MountKind::Layered { lower: lower.to_owned(), upper, work })
+}
+
+/// The lines of `text` that hold no secret: none of the words, and no login in an address.
+fn without_secrets(text: &str) -> String {
+    let holds_secret = |line: &str| {
+        let line = line.to_ascii_lowercase();
+        let login = line
+            .split("://")
+            .skip(1)
+            .any(|rest| rest.split(['/', '"', '\'', ' ']).next().is_some_and(|host| host.contains('@')));
+        login || SECRET.iter().any(|word| line.contains(word))
+    };
+    text.split_inclusive('\n').filter(|line| !holds_secret(line)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_go_without_the_lines_that_hold_secrets() {
+        let given = "registry=https://mirror.example/npm/\n//mirror.example/:_authToken=abc\nalways=1\n\
+                     index-url = https://me:pw@mirror.example/simple\n[http]\nproxy = \"http://p:1\"\nPASSWORD=x";
+        let kept = "registry=https://mirror.example/npm/\nalways=1\n[http]\nproxy = \"http://p:1\"\n";
+        assert_eq!(without_secrets(given), kept);
+    }
+}

@@ -1,0 +1,241 @@
+//! Where a command of a test runs: its folder, its sandbox and its variables.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::beside::{Beside, Brought, Found};
+use super::home::{Home, layered, mount};
+use super::state::CheckoutState;
+use super::test_tree::TestTree;
+use super::{RunsIn, Test};
+use crate::checkout::{Checkout, Status};
+use crate::error::{Error, Result};
+use crate::format::FILE_MAX;
+use crate::name::{Hash, TreePath, time};
+use crate::process::{Command, Environment, Mount, MountKind, Sandbox};
+use crate::tree::{FileKind, Tree};
+
+/// What Fossil keeps in the folder of a checkout.
+const DATABASES: [&str; 8] = [
+    ".fslckout",
+    ".fslckout-journal",
+    ".fslckout-wal",
+    ".fslckout-shm",
+    "_FOSSIL_",
+    "_FOSSIL_-journal",
+    "_FOSSIL_-wal",
+    "_FOSSIL_-shm",
+];
+
+/// Where the commands of one checkout's tests run.
+pub(super) struct Stage<'a> {
+    pub state: &'a CheckoutState,
+    pub checkout: &'a Checkout,
+    /// Whether there is a sandbox.
+    pub sandboxed: bool,
+}
+
+impl Stage<'_> {
+    /// Where tests see the tree.
+    pub fn seen_at(&self) -> PathBuf {
+        if self.sandboxed { self.checkout.root().to_owned() } else { self.state.path("tree") }
+    }
+
+    /// The command `text` of `test`, ready to start, once the tree is there. `network` says whether it may use that.
+    pub fn command(
+        &self,
+        text: &str,
+        test: &Test,
+        beside: &Beside,
+        network: bool,
+        tree: &TestTree<'_>,
+    ) -> Result<Command> {
+        let folder = match test.place {
+            RunsIn::Tree => self.seen_at(),
+            RunsIn::Checkout => self.checkout.root().to_owned(),
+        };
+        let mut command = Command::new(text, folder, test.limit.duration());
+        for (name, value) in &beside.variables {
+            if let Some(value) = value {
+                command.environment = command.environment.with(name, value);
+            }
+        }
+        if self.sandboxed {
+            let home = Home::new(self.state, self.checkout.root(), command.environment.clone())?;
+            let mut mounts = home.mounts;
+            mounts.extend(self.files(test, beside, tree)?);
+            command.environment = home.environment;
+            let (network, nested) = (network, test.nested);
+            command.sandbox = Some(Sandbox { home: home.at, mounts, network, nested, ..Sandbox::default() });
+        } else if test.place == RunsIn::Tree {
+            self.copy_along(beside, tree)?;
+        }
+        Ok(command)
+    }
+
+    /// The mounts of the files: the tree and what is brought along, or the working folder with a layer over it.
+    fn files(&self, test: &Test, beside: &Beside, tree: &TestTree<'_>) -> Result<Vec<Mount>> {
+        let root = self.checkout.root();
+        if test.place == RunsIn::Checkout {
+            self.state.empty("layers/place")?;
+            let mut mounts = vec![mount(root, layered(self.state, root, "place")?)];
+            let hidden = DATABASES.iter().map(|name| root.join(name)).chain(self.repository_files());
+            let hidden = hidden.filter(|path| path.starts_with(root) && path.exists());
+            mounts.extend(hidden.map(|path| mount(&path, MountKind::Hidden)));
+            return Ok(mounts);
+        }
+        let own = Tree::open(&self.state.path("tree"))?;
+        let mut mounts = vec![mount(root, MountKind::Writable(self.state.path("tree")))];
+        for brought in &beside.paths {
+            match &brought.found {
+                Some(found) if !found.is_folder => self.copy_file(&own, brought, found, tree)?,
+                found => {
+                    own.put_folder(&brought.path)?;
+                    let kind = self.layer(brought, found.as_ref(), tree)?;
+                    mounts.push(mount(&root.join(brought.path.as_str()), kind));
+                }
+            }
+        }
+        Ok(mounts)
+    }
+
+    /// What stands at a folder that is brought along: the folder with a layer over it, or what a fetch command makes.
+    fn layer(&self, brought: &Brought, found: Option<&Found>, tree: &TestTree<'_>) -> Result<MountKind> {
+        let name = format!("with-{}", Hash::of(brought.path.as_str().as_bytes()).short());
+        let Some(found) = found else {
+            return Ok(MountKind::Writable(self.state.make(&format!("layers/{name}/made"))?));
+        };
+        // What tests have written over another state of the folder would hide parts of this one.
+        if self.is_new(brought, found, tree)? {
+            self.state.empty(&format!("layers/{name}"))?;
+        }
+        layered(self.state, &self.checkout.root().join(brought.path.as_str()), &name)
+    }
+
+    /// Copies a file that is brought along into the tree.
+    fn copy_file(&self, own: &Tree, brought: &Brought, found: &Found, tree: &TestTree<'_>) -> Result<()> {
+        if !self.is_new(brought, found, tree)? && own.stamp(&brought.path).is_some() {
+            return Ok(());
+        }
+        let entry = self.checkout.tree().stat(&brought.path)?;
+        let content = self.checkout.tree().content(&entry, FILE_MAX)?;
+        own.put(&brought.path, &content, entry.kind, time::now_ns()).map(drop)
+    }
+
+    /// Whether what is brought along is other than when the tests had it last. Remembers it as it is.
+    fn is_new(&self, brought: &Brought, found: &Found, tree: &TestTree<'_>) -> Result<bool> {
+        let name = format!("with {}", brought.path);
+        let is_new = tree.word(&name)?.as_deref() != Some(found.digest.as_str());
+        tree.keep_word(&name, found.digest.as_str())?;
+        Ok(is_new)
+    }
+
+    /// Without a sandbox, what is brought along is copied into the tree.
+    fn copy_along(&self, beside: &Beside, tree: &TestTree<'_>) -> Result<()> {
+        let own = Tree::open(&self.state.path("tree"))?;
+        for brought in &beside.paths {
+            match &brought.found {
+                Some(found) if !found.is_folder => self.copy_file(&own, brought, found, tree)?,
+                Some(found) if self.is_new(brought, found, tree)? => {
+                    let (from, to) = (self.checkout.root(), self.state.path("tree"));
+                    own.put(&brought.path, b"", FileKind::Regular, time::now_ns())?;
+                    own.put_folder(&brought.path)?;
+                    let (from, to) = (from.join(brought.path.as_str()), to.join(brought.path.as_str()));
+                    copy_folder(&from, &to)
+                        .map_err(|e| Error::io(format!("cannot copy `{}`", brought.path.shown()), e))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The repository's file, and what SQLite makes beside it.
+    fn repository_files(&self) -> impl Iterator<Item = PathBuf> {
+        let file = self.checkout.repository().path().to_owned();
+        ["", "-journal", "-wal", "-shm"].into_iter().map(move |end| {
+            let mut name = file.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        })
+    }
+}
+
+/// The variables that tell a test which state of the project it sees, for version tools that find no `.git`.
+pub(super) fn told(environment: Environment, checkout: &Checkout, status: &Status) -> Result<Environment> {
+    let parent = checkout.repository().store().check_in(&status.parent)?;
+    let environment = environment
+        .with("OCX_PARENT", parent.hash.as_str())
+        .with("OCX_BRANCH", &parent.branch)
+        .with("OCX_TREE", status.tree_hash().as_str())
+        .with("SOURCE_DATE_EPOCH", &time::epoch_seconds(parent.julian).to_string());
+    Ok(environment)
+}
+
+/// Copies a folder with its links, modes and times.
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut folders = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = folders.pop() {
+        for item in fs::read_dir(&from)? {
+            let item = item?;
+            let (meta, there) = (item.metadata()?, to.join(item.file_name()));
+            if meta.is_dir() {
+                fs::create_dir(&there)?;
+                folders.push((item.path(), there));
+            } else if meta.is_symlink() {
+                std::os::unix::fs::symlink(fs::read_link(item.path())?, &there)?;
+            } else if meta.is_file() {
+                fs::copy(item.path(), &there)?;
+                fs::File::open(&there)?.set_modified(meta.modified()?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A hash over the stored files that say which packages a project needs, or over all files where none is known.
+pub(super) fn packages(status: &Status) -> Hash {
+    const NAMES: &[&str] = &[
+        "Cargo.lock",
+        "Cargo.toml",
+        "Gemfile",
+        "Gemfile.lock",
+        "Pipfile",
+        "Pipfile.lock",
+        "build.gradle",
+        "build.gradle.kts",
+        "build.sbt",
+        "bun.lock",
+        "composer.json",
+        "composer.lock",
+        "deno.lock",
+        "go.mod",
+        "go.sum",
+        "gradle.lockfile",
+        "mix.exs",
+        "mix.lock",
+        "package-lock.json",
+        "package.json",
+        "pnpm-lock.yaml",
+        "poetry.lock",
+        "pom.xml",
+        "pyproject.toml",
+        "settings.gradle",
+        "settings.gradle.kts",
+        "setup.cfg",
+        "setup.py",
+        "uv.lock",
+        "yarn.lock",
+    ];
+    let is_list = |path: &TreePath| {
+        let name = path.as_str().rsplit('/').next().unwrap_or_default();
+        let requirements = name.starts_with("requirements") && name.ends_with(".txt");
+        NAMES.contains(&name) || requirements
+    };
+    let lists: Vec<_> = status.files.iter().filter(|(path, _)| is_list(path)).collect();
+    if lists.is_empty() {
+        return status.tree_hash();
+    }
+    let text: String = lists.iter().map(|(path, file)| format!("{} {path}\n", file.hash)).collect();
+    Hash::of(text.as_bytes())
+}

@@ -1,0 +1,164 @@
+//! OCX's state folder: what OCX keeps of the tests of each checkout, out of reach of the tests and of the tools.
+//!
+//! ```text
+//! STATE/<digits>/  root      the checkout's folder, for whoever cleans up
+//!                  lock      held by the process that runs tests
+//!                  state.db  evidence, logs, what the test tree holds
+//!                  tree/     the test tree
+//!                  home/     the tests' HOME
+//!                  layers/   what tests wrote over what was brought along
+//! ```
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::checkout::Checkout;
+use crate::error::{Error, Result};
+use crate::name::Hash;
+use crate::tree::clear;
+
+const BUSY_WAIT: Duration = Duration::from_secs(5);
+
+/// The folder in which OCX keeps its state, for all checkouts.
+///
+/// ```
+/// let state = ocx::testing::StateFolder::beside("/srv/project.fossil".as_ref());
+/// assert_eq!(state.path(), std::path::Path::new("/srv/.ocx-state"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateFolder(PathBuf);
+
+impl StateFolder {
+    /// The state folder at `path`. It is made when it is first needed.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// The state folder beside a repository file, for a host that names none.
+    #[must_use]
+    pub fn beside(repository: &Path) -> Self {
+        Self(repository.parent().unwrap_or(Path::new(".")).join(".ocx-state"))
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The state of one checkout, if there is any yet.
+    pub(super) fn existing(&self, checkout: &Checkout) -> Result<Option<CheckoutState>> {
+        let folder = self.folder_of(checkout)?;
+        if folder.join("state.db").exists() { CheckoutState::open(folder).map(Some) } else { Ok(None) }
+    }
+
+    /// The state of one checkout, made if there is none.
+    pub(super) fn made(&self, checkout: &Checkout) -> Result<CheckoutState> {
+        let folder = self.folder_of(checkout)?;
+        let make = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+            fs::write(folder.join("root"), root_of(checkout).as_os_str().as_bytes())
+        };
+        make().map_err(|e| {
+            Error::io(format!("cannot keep the state of tests in `{}`", self.0.display()), e)
+                .with_hint("Name a folder that can be written to, in OCX_STATE.")
+        })?;
+        CheckoutState::open(folder)
+    }
+
+    /// A folder of its own for each checkout and each place where that stands: a copy shares nothing with it.
+    fn folder_of(&self, checkout: &Checkout) -> Result<PathBuf> {
+        let mut key = checkout.id()?.into_bytes();
+        key.push(b'\n');
+        key.extend(root_of(checkout).as_os_str().as_bytes());
+        let base = std::path::absolute(&self.0)
+            .map_err(|e| Error::io(format!("cannot find `{}`", self.0.display()), e))?;
+        Ok(base.join(&Hash::of(&key).as_str()[..16]))
+    }
+}
+
+fn root_of(checkout: &Checkout) -> PathBuf {
+    checkout.root().canonicalize().unwrap_or_else(|_| checkout.root().to_owned())
+}
+
+/// What OCX keeps of the tests of one checkout.
+pub(super) struct CheckoutState {
+    folder: PathBuf,
+    database: Mutex<Connection>,
+}
+
+/// The right to run the tests of one checkout, given back when dropped or when its process ends.
+#[derive(Debug)]
+pub(super) struct TestLock {
+    _file: File,
+}
+
+impl CheckoutState {
+    pub fn open(folder: PathBuf) -> Result<Self> {
+        let database = Connection::open(folder.join("state.db"))?;
+        database.busy_timeout(BUSY_WAIT)?;
+        database.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
+        // After a power loss the last passes may be missing. Then the tests run again.
+        database.execute_batch("PRAGMA synchronous=NORMAL")?;
+        Ok(Self { folder, database: Mutex::new(database) })
+    }
+
+    /// Whether the folder is still there.
+    pub fn is_there(&self) -> bool {
+        self.path("state.db").exists()
+    }
+
+    /// Runs `act` on the database.
+    pub fn with<T>(&self, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        act(&self.database.lock())
+    }
+
+    /// A place in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Takes the lock on the tests. Returns nothing while another owner has it.
+    pub fn lock(&self) -> Result<Option<TestLock>> {
+        let refused = |e: io::Error| Error::io("cannot lock the tests of this checkout", e);
+        let path = self.path("lock");
+        let file = File::options().create(true).truncate(false).write(true).open(path).map_err(refused)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(TestLock { _file: file })),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+            Err(e) => Err(refused(e.into())),
+        }
+    }
+
+    /// Makes a folder here, if it is not there.
+    pub fn make(&self, name: &str) -> Result<PathBuf> {
+        let path = self.path(name);
+        fs::create_dir_all(&path).map_err(|e| Error::io(format!("cannot make `{}`", path.display()), e))?;
+        Ok(path)
+    }
+
+    /// Empties a folder here, and makes it if it is not there. What cannot go is named, and moved aside.
+    pub fn empty(&self, name: &str) -> Result<PathBuf> {
+        let path = self.make(name)?;
+        let failed = |e: io::Error| Error::io(format!("cannot empty `{}`", path.display()), e);
+        let open = |path: &Path| File::open(path);
+        if let Err((what, why)) = clear(open(&path).map_err(failed)?.as_fd()) {
+            let error = failed(io::Error::from(why));
+            tracing::warn!("cannot remove `{what}` in `{}`: {why}", path.display());
+            let aside = tempfile::Builder::new().prefix("stuck-").tempdir_in(&self.folder).map_err(failed)?;
+            fs::rename(&path, aside.keep().join(name.replace('/', "-"))).map_err(|_| error)?;
+            return self.make(name);
+        }
+        Ok(path)
+    }
+}
