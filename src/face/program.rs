@@ -14,12 +14,15 @@ use super::{demo, mcp};
 use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::http::{Gate, Listener, Tokens};
+use crate::process::hide_from_debuggers;
 use crate::sync::{Connection, Reach};
 use crate::tool::Service;
 
 /// Runs a command line. The arguments are without the program's name.
 #[must_use]
 pub fn run(args: Vec<OsString>) -> ExitCode {
+    // Its variables and its memory hold passwords, and tests run beside it.
+    hide_from_debuggers();
     log_to_stderr();
     share_proxy();
     let code = match command(args) {
@@ -56,12 +59,14 @@ fn command(args: Vec<OsString>) -> Next {
         login: variable("USER"),
         // A password in an argument would show in the list of processes.
         password: variable("OCX_PASSWORD"),
+        state: state(),
     };
     cli::run(args, &mut terminal)
 }
 
 fn serve(how: Serve) -> Result<()> {
-    let service = how.target.service().with_password(variable("OCX_PASSWORD").as_deref()).bound(how.binding);
+    let service =
+        how.target.service(state()).with_password(variable("OCX_PASSWORD").as_deref()).bound(how.binding);
     match how.listen {
         Some(listen) => serve_http(service, &listen),
         None => serve_streams(service),
@@ -109,6 +114,14 @@ async fn asked_to_end() {
         _ = term.recv() => {}
         _ = int.recv() => {}
     }
+}
+
+/// The folder that keeps what is known of tests: `OCX_STATE`, or `ocx` in the folder for the state of the user's
+/// programs.
+fn state() -> Option<PathBuf> {
+    let own = || Some(PathBuf::from(variable("XDG_STATE_HOME")?).join("ocx"));
+    let home = || Some(PathBuf::from(variable("HOME")?).join(".local/state/ocx"));
+    variable("OCX_STATE").map(PathBuf::from).or_else(own).or_else(home)
 }
 
 /// An environment variable. Returns nothing if it is empty or not set.

@@ -30,8 +30,8 @@ pub struct Test;
 static DECLARATION: Declaration = Declaration {
     name: "ocx_test",
     title: "Run the tests",
-    summary: "Run the tests that ocx-tests.json declares, or the one called `name`, on a copy of exactly what ocx_save \
-              would commit. A pass counts for exactly these files. If it still runs, the same call goes on waiting.",
+    summary: "Run the tests that ocx-tests.json declares, or the one called `name`, on a copy of what ocx_save would \
+              commit. A pass counts for exactly that. If it still runs, the same call goes on waiting.",
     needs: Capability::CheckIn,
     acts: Acts::OnCheckout,
     writes: false,

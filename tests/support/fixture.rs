@@ -11,7 +11,7 @@ use ocx::tool::{CallControl, Declaration, Field, FieldKind, Service};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Fossil, OCX};
+use super::{Fossil, OCX, until};
 
 /// A repository and a checkout of it. Both are removed when this is dropped.
 pub struct Fixture {
@@ -24,7 +24,8 @@ impl Fixture {
     pub fn with(files: &[(&str, &[u8])]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("co");
-        let session = Service::with_supervisor(&root, Supervisor::at(OCX));
+        let session = Service::with_supervisor(&root, Supervisor::at(OCX))
+            .keeping_state_in(folder.path().join(".local/state/ocx"));
         let fixture = Self { folder, session };
         fixture.ocx(fixture.folder.path(), &["init", "r.fossil", "--user", "alice"]);
         fixture.ocx(fixture.folder.path(), &["open", "r.fossil", "co", "--user", "alice"]);
@@ -46,6 +47,14 @@ impl Fixture {
         let mut files = files.to_vec();
         files.push(("ocx-tests.json", declared.as_bytes()));
         Self::with(&files)
+    }
+
+    /// A place in the folder where tests run, which a test sees as its current folder. It waits until there is one.
+    pub fn in_test_tree(&self, name: &str) -> PathBuf {
+        let states = self.folder.path().join(".local/state/ocx");
+        let tree = || Some(fs::read_dir(&states).ok()?.next()?.ok()?.path().join("tree"));
+        until("there is a test tree", || tree().is_some_and(|tree| tree.join("ocx-tests.json").exists()));
+        tree().expect("a tree").join(name)
     }
 
     pub fn session(&self) -> &Service {
@@ -142,7 +151,10 @@ impl Fixture {
 
     fn shielded(&self, mut command: Command, folder: &Path) -> Command {
         command.current_dir(folder).env("HOME", self.folder.path()).env("FOSSIL_HOME", self.folder.path());
-        command.env("USER", "alice").env_remove("FOSSIL_USER");
+        command.env("USER", "alice");
+        for name in ["FOSSIL_USER", "OCX_STATE", "XDG_STATE_HOME"] {
+            command.env_remove(name);
+        }
         command
     }
 

@@ -169,10 +169,8 @@ fn m08_after_a_restart_a_client_with_an_old_session_goes_on() {
 
 #[test]
 fn m09_a_long_test_holds_nothing_up_and_says_that_it_goes_on() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let go = folder.path().join("go");
-    let command = format!("sleep 5; while [ ! -e '{}' ]; do sleep 0.05; done", go.display());
-    let f = Fixture::tested(&command, &[("a.txt", b"a\n"), ("big.js", &vec![b'x'; 20 << 20])]);
+    let command = "sleep 5; while [ ! -e go ]; do sleep 0.05; done";
+    let f = Fixture::tested(command, &[("a.txt", b"a\n"), ("big.js", &vec![b'x'; 20 << 20])]);
     let s = HttpServer::start(&f);
     let params = json!({"name": "ocx_test", "arguments": {}, "_meta": {"progressToken": "p"}});
     let mut test = s.begin_call(params);
@@ -183,7 +181,7 @@ fn m09_a_long_test_holds_nothing_up_and_says_that_it_goes_on() {
     assert_eq!(s.call("ocx_read", json!({"path": "a.txt"}))["ok"], true);
     assert_eq!(answer(&reply(&mut large).json())["ok"], true);
     // Only now may the test end: everything above was answered while it ran.
-    std::fs::write(&go, "").expect("written");
+    std::fs::write(f.in_test_tree("go"), "").expect("written");
     let messages = reply(&mut test).messages();
     assert_eq!(messages[0]["method"], "notifications/progress", "{messages:?}");
     assert_eq!(messages[0]["params"]["progressToken"], "p");

@@ -116,7 +116,7 @@ fn run_tool(
         let Some(declaration) = declared else { return Ok(USAGE) };
         (declaration.name.to_owned(), arguments::input(declaration, given))
     };
-    let service = target.service().with_password(terminal.password.as_deref());
+    let service = target.service(terminal.state.clone()).with_password(terminal.password.as_deref());
     let answer = tool::call(&service, &name, input, &CallControl::patient());
     if json || command == "call" {
         writeln!(terminal.out, "{answer}")?;
@@ -168,6 +168,7 @@ mod tests {
                 err_is_terminal: false,
                 login: None,
                 password: None,
+                state: None,
             };
             match run(words(line), &mut terminal) {
                 Next::Serve(serve) => serve.binding,

@@ -33,12 +33,16 @@ impl Target {
         Ok(Self { folder, repository, login })
     }
 
-    /// The service that acts there.
+    /// The service that acts there, and keeps what is known of tests in the folder `state`.
     #[must_use]
-    pub fn service(self) -> Service {
+    pub fn service(self, state: Option<PathBuf>) -> Service {
         let service = match self.repository {
             Some(path) => Service::of_repository(path),
             None => Service::at(self.folder),
+        };
+        let service = match state {
+            Some(folder) => service.keeping_state_in(folder),
+            None => service,
         };
         match self.login {
             Some(login) => service.acting_as(login),

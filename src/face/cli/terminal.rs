@@ -1,6 +1,7 @@
 //! The place where a command reads and writes, what it says there, and its exit codes.
 
 use std::io::{Read, Write};
+use std::path::PathBuf;
 
 use super::show;
 use crate::error::{Error, Kind, Result};
@@ -29,6 +30,8 @@ pub struct Terminal<'a> {
     pub login: Option<String>,
     /// The password for the server, if neither its URL nor the repository holds one.
     pub password: Option<String>,
+    /// The folder that keeps what is known of tests. If there is none, it lies beside the repository.
+    pub state: Option<PathBuf>,
 }
 
 impl Terminal<'_> {

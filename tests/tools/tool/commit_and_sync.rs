@@ -36,7 +36,7 @@ fn it_has_the_gate_of_a_save_and_commits_without_a_push() {
         (&made["committed"], &made["pushed"], f.check_ins()),
         (&json!(true), &json!(false), before + 1)
     );
-    assert_eq!(made["tests"], json!([{"name": "unit", "passed": true}]));
+    assert_eq!((&made["tests"][0]["name"], &made["tests"][0]["passed"]), (&json!("unit"), &json!(true)));
     let contents = contents(&made);
     assert_eq!(contents.check_ins[0].hash.as_str(), made["checkin"]);
     assert_eq!(contents.check_ins[0].comment, "t\nIntent: why\nExpression: where\nDemonstrates: unit");
