@@ -88,6 +88,7 @@ impl<'a> TestTree<'a> {
     /// # Errors
     /// `Changed` for a file that is no longer what the status says, and what the disk refuses.
     pub fn bring(&mut self, wanted: &Wanted<'_>) -> Result<Readiness> {
+        let had_files = !self.held.is_empty();
         let why = if wanted.empty { Some("the test asks for it".to_owned()) } else { self.stale(wanted)? };
         if why.is_some() {
             self.empty()?;
@@ -107,7 +108,9 @@ impl<'a> TestTree<'a> {
             Ok(facts.commit()?)
         })?;
         let fresh = used_by.is_none_or(|job| job == wanted.job);
-        Ok(Readiness { fresh, emptied: why })
+        // A first run throws nothing away.
+        let emptied = why.filter(|_| had_files);
+        Ok(Readiness { fresh, emptied })
     }
 
     /// Notes that a command has ended in the tree. What it made is not newer than this.

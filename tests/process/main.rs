@@ -4,8 +4,10 @@
 
 use std::time::Duration;
 
+mod bench;
 mod command;
 mod job;
+mod wrong_pass;
 
 /// Far longer than anything takes: only a hang meets it. No test is timed.
 const HANG: Duration = Duration::from_mins(3);
