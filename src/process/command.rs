@@ -127,7 +127,14 @@ impl Command {
     /// A command in `folder` with the variables that the caller's environment may hand on.
     pub fn new(text: impl Into<String>, folder: impl Into<PathBuf>, limit: Duration) -> Self {
         let environment = Environment::from(std::env::vars_os());
-        Self { text: text.into(), folder: folder.into(), limit, environment, mark: Mark::fresh(), sandbox: None }
+        Self {
+            text: text.into(),
+            folder: folder.into(),
+            limit,
+            environment,
+            mark: Mark::fresh(),
+            sandbox: None,
+        }
     }
 
     /// Starts the command under `supervisor`.
@@ -169,7 +176,8 @@ impl Command {
         if let Some(sandbox) = &self.sandbox {
             environment = environment.with("HOME", &sandbox.home).with("TMPDIR", "/tmp");
         }
-        let words = environment.variables().map(|(name, value)| (name.to_owned().into(), value.to_owned().into()));
+        let words =
+            environment.variables().map(|(name, value)| (name.to_owned().into(), value.to_owned().into()));
         Order {
             command: self.text.clone(),
             folder: self.folder.clone(),

@@ -189,7 +189,13 @@ mod tests {
         let fixed = ["CI=1", "HTTP_PROXY=http://proxy:1", "LANG=C.UTF-8", "PATH=/bin", "TERM=dumb"];
         assert_eq!(seen(&given), fixed);
         let given = given.map(|(name, value)| (name.into(), value.into()));
-        let held = ["AWS_SECRET_ACCESS_KEY", "CARGO_REGISTRY_TOKEN", "FOSSIL_PASSWORD", "HTTPS_PROXY", "SSH_AUTH_SOCK"];
+        let held = [
+            "AWS_SECRET_ACCESS_KEY",
+            "CARGO_REGISTRY_TOKEN",
+            "FOSSIL_PASSWORD",
+            "HTTPS_PROXY",
+            "SSH_AUTH_SOCK",
+        ];
         assert_eq!(Environment::held_back(given), held);
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 mod command;
 mod job;
+mod sandbox;
 
 /// Far longer than anything takes: only a hang meets it. No test is timed.
 const HANG: Duration = Duration::from_mins(3);

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    net::Ipv4Addr,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -15,6 +16,8 @@ use super::point::{Access, Points, at};
 
 /// The name of the machine inside.
 pub(super) const HOST: &str = "ocx-sandbox";
+/// The address that its name stands for.
+pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_ENTER: u32 = 0o005;
 
@@ -27,8 +30,9 @@ pub(super) fn show(points: &mut Points, old: &Path, network: bool) -> Result<(),
     for path in secret {
         points.hide(&path)?;
     }
-    let of_machine = if network { fs::read_to_string("/etc/hosts").unwrap_or_default() } else { String::new() };
-    let hosts = format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n127.0.1.1 {HOST}\n{of_machine}");
+    let of_machine =
+        if network { fs::read_to_string("/etc/hosts").unwrap_or_default() } else { String::new() };
+    let hosts = format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n{ADDRESS} {HOST}\n{of_machine}");
     replace(points, "hosts", &hosts)?;
     replace(points, "hostname", &format!("{HOST}\n"))?;
     name_user(points)

@@ -10,7 +10,9 @@ use std::{
 use nix::sched::{CloneFlags, unshare};
 use rustix::{
     process::{DumpableBehavior, getgid, getuid, set_dumpable_behavior},
-    thread::{CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities},
+    thread::{
+        CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities,
+    },
 };
 use serde::{Deserialize, Serialize};
 

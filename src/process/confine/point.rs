@@ -18,8 +18,8 @@ use std::{
 use rustix::{
     io::Errno,
     mount::{
-        MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change, mount_remount,
-        unmount,
+        MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
+        mount_remount, unmount,
     },
 };
 
@@ -136,7 +136,9 @@ impl Points {
         if !self.own.contains(&device(parent)?) {
             if self.access(parent) != Access::ReadOnly {
                 let (path, parent) = (path.display(), parent.display());
-                return Err(format!("`{path}` is missing, and it cannot be made in `{parent}`, which is shared"));
+                return Err(format!(
+                    "`{path}` is missing, and it cannot be made in `{parent}`, which is shared"
+                ));
             }
             self.replace(parent)?;
         }
@@ -154,13 +156,20 @@ impl Points {
             let (from, to) = (entry.path(), own.join(entry.file_name()));
             let kind = at("read", &from, entry.file_type())?;
             if n == ENTRIES_MAX {
-                return Err(format!("`{}` has too many entries to add a mount point to it", folder.display()));
+                return Err(format!(
+                    "`{}` has too many entries to add a mount point to it",
+                    folder.display()
+                ));
             }
             if kind.is_symlink() {
                 at("copy", &from, fs::read_link(&from).and_then(|link| symlink(link, &to)))?;
                 continue;
             }
-            at("make", &to, if kind.is_dir() { fs::create_dir(&to) } else { File::create_new(&to).map(drop) })?;
+            at(
+                "make",
+                &to,
+                if kind.is_dir() { fs::create_dir(&to) } else { File::create_new(&to).map(drop) },
+            )?;
             at("mount", &from, mount_bind_recursive(&from, &to))?;
         }
         at("mount", folder, mount_bind_recursive(&own, folder))?;
@@ -171,7 +180,9 @@ impl Points {
     /// What may be done at `path`: what the nearest mount point above says.
     fn access(&self, path: &Path) -> Access {
         let above = self.made.iter().filter(|(point, _)| path.starts_with(point));
-        above.max_by_key(|(point, _)| point.components().count()).map_or(Access::ReadOnly, |(_, access)| *access)
+        above
+            .max_by_key(|(point, _)| point.components().count())
+            .map_or(Access::ReadOnly, |(_, access)| *access)
     }
 
     /// Takes the stage and the machine's root away, and makes every mount read-only that must be. No mount point can be
@@ -266,7 +277,9 @@ mod tests {
     #[test]
     fn the_nearest_and_latest_mount_point_says_what_may_be_done() {
         let mut points = Points::default();
-        for (point, access) in [("/a", Access::ReadOnly), ("/a/b", Access::Writable), ("/a/b", Access::ReadOnly)] {
+        for (point, access) in
+            [("/a", Access::ReadOnly), ("/a/b", Access::Writable), ("/a/b", Access::ReadOnly)]
+        {
             points.note(point.into(), access);
         }
         points.note("/a/b/c".into(), Access::Writable);

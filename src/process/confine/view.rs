@@ -43,7 +43,7 @@ pub(crate) fn enter(sandbox: &Sandbox, home: Option<&Path>) -> Result<Option<Str
     let resolver = fs::canonicalize("/etc/resolv.conf").ok();
     sethostname(etc::HOST.as_bytes()).map_err(|e| format!("cannot name the machine: {e}"))?;
     if !sandbox.network {
-        loopback::up().map_err(|e| format!("no loopback can be had: {e}"))?;
+        loopback::up(etc::ADDRESS).map_err(|e| format!("no loopback can be had: {e}"))?;
     }
     let old = Path::new(OLD);
     turn_root()?;
@@ -106,9 +106,8 @@ fn turn_root() -> Result<(), String> {
 /// Programs and libraries. A link stays a link.
 fn show_system(points: &mut Points, old: &Path) -> Result<(), String> {
     let listed = at("list", old, fs::read_dir(old))?.flatten().map(|entry| entry.file_name());
-    let names = listed.filter(|name| {
-        name.to_str().is_some_and(|name| SYSTEM.contains(&name) || name.starts_with("lib"))
-    });
+    let names = listed
+        .filter(|name| name.to_str().is_some_and(|name| SYSTEM.contains(&name) || name.starts_with("lib")));
     for name in names {
         let (from, to) = (old.join(&name), Path::new("/").join(&name));
         if from.is_symlink() {
@@ -154,7 +153,8 @@ fn show_devices(points: &mut Points, old: &Path, shm_bytes: u64) -> Result<(), S
 
 /// The list of name servers often lies in `/run`, which is empty inside.
 fn show_resolver(points: &mut Points, old: &Path, resolver: Option<&Path>) -> Result<(), String> {
-    let Some(resolver) = resolver.filter(|path| !path.starts_with("/etc") && !path.starts_with("/usr")) else {
+    let Some(resolver) = resolver.filter(|path| !path.starts_with("/etc") && !path.starts_with("/usr"))
+    else {
         return Ok(());
     };
     let of_machine = old.join(resolver.strip_prefix("/").unwrap_or(resolver));
