@@ -12,7 +12,7 @@ use rustix::{
     process::{getgid, getuid},
 };
 
-use super::point::{Access, Points, at};
+use super::point::{Access, Points, at, stage};
 
 /// The name of the machine inside.
 pub(super) const HOST: &str = "ocx-sandbox";
@@ -58,7 +58,7 @@ fn find_secret(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn replace(points: &mut Points, name: &str, content: &str) -> Result<(), String> {
-    let staged = points.stage(name, content.as_bytes())?;
+    let staged = stage(name, content.as_bytes())?;
     points.bind(&staged, &Path::new("/etc").join(name), Access::ReadOnly)
 }
 

@@ -1,7 +1,7 @@
 //! The loopback of a new network namespace. It is there, but down.
 //!
 //! A resolver that is asked for addresses of a kind that the machine has (`AI_ADDRCONFIG`) counts neither 127.0.0.1 nor
-//! ::1, and then finds no `localhost`. So the loopback has another address of each kind.
+//! `::1`, and then finds no `localhost`. So the loopback has another address of each kind.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -27,7 +27,8 @@ const HEADER_BYTES: u32 = 16;
 /// Where an answer holds its error, negative or 0.
 const ERROR_AT: usize = 16;
 
-/// Switches the loopback on; the kernel then gives it 127.0.0.1 and ::1. Adds the address of the sandbox's own name.
+/// Switches the loopback on; the kernel then gives it 127.0.0.1 and `::1`. Adds the address of the
+/// sandbox's own name.
 pub(super) fn up(name: Ipv4Addr) -> Result<()> {
     // The protocol for interfaces is the one with number 0.
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;

@@ -51,6 +51,13 @@ pub(super) fn at<T>(what: &str, path: &Path, result: Result<T, impl std::fmt::Di
     result.map_err(|e| format!("cannot {what} `{}`: {e}", path.display()))
 }
 
+/// Makes a file to be shown elsewhere; returns its path.
+pub(super) fn stage(name: &str, content: &[u8]) -> Result<PathBuf, String> {
+    let path = Path::new(STAGE).join(name);
+    at("write", &path, fs::write(&path, content))?;
+    Ok(path)
+}
+
 impl Points {
     /// Mounts the place for staged files. The root must be a tmpfs of the sandbox's own.
     pub(super) fn begin() -> Result<Self, String> {
@@ -58,15 +65,8 @@ impl Points {
         points.own.insert(device(Path::new("/"))?);
         points.tmpfs(Path::new(STAGE), "mode=0755,size=64m")?;
         at("set up", Path::new(STAGE), fs::create_dir(Path::new(STAGE).join("empty")))?;
-        points.stage("nothing", b"")?;
+        stage("nothing", b"")?;
         Ok(points)
-    }
-
-    /// Makes a file to be shown elsewhere; returns its path.
-    pub(super) fn stage(&mut self, name: &str, content: &[u8]) -> Result<PathBuf, String> {
-        let path = Path::new(STAGE).join(name);
-        at("write", &path, fs::write(&path, content))?;
-        Ok(path)
     }
 
     /// Mounts a new tmpfs, which the command may write.
