@@ -5,6 +5,7 @@ use std::{
     ffi::OsString,
     io::{self, Write},
     os::{fd::AsFd, unix::process::CommandExt},
+    path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -15,11 +16,11 @@ use nix::sys::{
 };
 use rustix::process::{Pid, Signal, WaitStatus, set_parent_process_death_signal};
 
-use super::confine::{enter, judge, lock};
+use super::confine::{Entered, enter, judge, lock};
 use super::descendants::{end_all, reap};
 use super::exit::Exit;
 use super::order::{Order, Report, STANDS, is_input_ready, ready};
-use super::sandbox::{MountKind, Sandbox};
+use super::sandbox::{Mount, MountKind, Sandbox};
 
 const TICK: Duration = Duration::from_secs(1);
 
@@ -51,17 +52,11 @@ pub(super) fn inside() -> io::Result<()> {
 
 fn confine(order: &mut Order, sandbox: &Sandbox) -> Result<(), String> {
     let outside = order.outside.take().ok_or("nothing is known of the outside")?;
-    let user = enter(sandbox, order.home.as_deref())?;
-    lock(sandbox.nested)?;
-    let shows_home = order.home.as_deref().is_some_and(|home| {
-        let shows = |source: &std::path::Path| home.starts_with(source) || source == home;
-        sandbox.mounts.iter().any(|mount| match &mount.what {
-            MountKind::ReadOnly(source) | MountKind::Writable(source) => shows(source),
-            MountKind::Layered { lower, .. } => shows(lower),
-            MountKind::Hidden => false,
-        })
-    });
-    judge(&outside, shows_home)?;
+    let Entered { user, forbidden } = enter(sandbox, order.home.as_deref())?;
+    lock(sandbox.nested, forbidden)?;
+    let shows = |mount: &Mount, home: &Path| mount.what != MountKind::Hidden && home.starts_with(&mount.at);
+    let shows_home = order.home.as_deref().is_some_and(|home| sandbox.mounts.iter().any(|m| shows(m, home)));
+    judge(&outside, shows_home, sandbox.nested)?;
     let folder = &order.folder;
     std::env::set_current_dir(folder)
         .map_err(|e| format!("the folder `{}` cannot be used inside: {e}", folder.display()))?;

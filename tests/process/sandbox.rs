@@ -8,7 +8,7 @@ mod view;
 use std::{fs, os::unix::fs::PermissionsExt, thread::sleep, time::Duration};
 
 use bench::{Bench, LIMIT, as_caller, everyone, supervisor};
-use ocx::process::{Command, Exit, Sandbox, Supervisor};
+use ocx::process::{Command, Exit, Mount, MountKind, Sandbox, Supervisor};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
@@ -151,6 +151,37 @@ fn n22_namespaces_of_its_own_are_had_when_asked_for() {
         let out = "unshare -Urm sh -c 'mount -o remount,rw /usr; touch /usr/x; echo 0 > /proc/sys/vm/swappiness' \
                    2>/dev/null && echo out || echo kept";
         assert_eq!(bench.run_in(nested, out).tail, ["kept"]);
+    });
+}
+
+#[test]
+fn n22_a_sandbox_in_a_sandbox_stands() {
+    const INSIDE: &str = "OCX_INSIDE";
+    if std::env::var_os(INSIDE).is_some() {
+        supervisor().sandboxes().unwrap();
+        let ended = Bench::new().run("unshare -Ur true 2>/dev/null && echo made; sh -c '(exit 3) &'; exit 7");
+        assert_eq!((ended.exit, ended.tail), (Exit::Status(7), vec![]));
+        return;
+    }
+    everyone("n22_a_sandbox_in_a_sandbox_stands", || {
+        for nested in [true, false] {
+            let bench = Bench::new();
+            let mut sandbox = Sandbox { nested, ..bench.sandbox() };
+            let programs =
+                [("tests", std::env::current_exe().unwrap()), ("ocx", supervisor().program().into())];
+            sandbox.mounts.extend(programs.map(|(name, program)| Mount {
+                at: std::path::Path::new("/inside").join(name),
+                what: MountKind::ReadOnly(program),
+            }));
+            let text = "/inside/tests --exact sandbox::n22_a_sandbox_in_a_sandbox_stands --nocapture";
+            let mut command = bench.command(text);
+            command.environment = command.environment.with(INSIDE, "1").with(bench::PROGRAM, "/inside/ocx");
+            command.sandbox = Some(sandbox);
+            let (finished, output) = command.start(&supervisor()).unwrap().wait().unwrap();
+            let tail = output.tail(50).join("\n");
+            assert_eq!(finished.exit == Exit::Status(0), nested, "{tail}");
+            assert!(tail.contains(if nested { "1 passed" } else { "no namespaces can be made" }), "{tail}");
+        }
     });
 }
 

@@ -11,14 +11,15 @@ use rustix::{
 
 use super::filter;
 
-/// Drops every capability from every set, and sets the filter of system calls. Root may map its own id in a `nested`
+/// Drops every capability from every set, and sets the filter of system calls; it refuses user namespaces if the kernel
+/// does not already (`forbidden`). Root may map its own id in a `nested`
 /// user namespace only with `CAP_SETFCAP`, so that one stays then. It adds nothing: root can also give its files the
 /// set-user-id bit.
-pub(crate) fn lock(nested: bool) -> Result<(), String> {
+pub(crate) fn lock(nested: bool, forbidden: bool) -> Result<(), String> {
     let kept = if nested && getuid().is_root() { CapabilitySet::SETFCAP } else { CapabilitySet::empty() };
     drop_capabilities(kept).map_err(|e| format!("capabilities cannot be dropped: {e}"))?;
     set_no_new_privs(true).map_err(|e| format!("new privileges cannot be given up: {e}"))?;
-    filter::set()
+    filter::set(nested || forbidden)
 }
 
 fn drop_capabilities(kept: CapabilitySet) -> rustix::io::Result<()> {

@@ -14,7 +14,7 @@ use ocx::process::{Command, Exit, Leftover, Mount, MountKind, Sandbox, Superviso
 
 pub const LIMIT: Duration = Duration::from_mins(2);
 /// The program of the tests for an ordinary user, who may not reach the one that was built.
-const PROGRAM: &str = "OCX_TEST_PROGRAM";
+pub const PROGRAM: &str = "OCX_TEST_PROGRAM";
 /// The folder of a test that starts itself again, to be killed.
 const CALLER: &str = "OCX_TEST_SANDBOX_CALLER";
 const NOBODY: u32 = 65534;
