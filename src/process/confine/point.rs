@@ -33,6 +33,8 @@ const STAGE: &str = "/.stage";
 pub(super) enum Access {
     ReadOnly,
     Writable,
+    /// A device can be written, but its own mode and times cannot: they are the machine's.
+    Device,
     /// It was mounted as it must be.
     AsMade,
 }
@@ -195,11 +197,13 @@ impl Points {
         let table = at("read", Path::new("mountinfo"), fs::read_to_string("/proc/self/mountinfo"))?;
         for (point, options) in table.lines().filter_map(entry) {
             let access = self.access(&point);
-            if access == Access::AsMade {
-                continue;
-            }
-            let flags = MountFlags::BIND | MountFlags::NOSUID | MountFlags::NODEV | kept(options);
-            let flags = if access == Access::ReadOnly { flags | MountFlags::RDONLY } else { flags };
+            let more = match access {
+                Access::AsMade => continue,
+                Access::Writable => MountFlags::NODEV,
+                Access::ReadOnly => MountFlags::NODEV | MountFlags::RDONLY,
+                Access::Device => MountFlags::RDONLY,
+            };
+            let flags = MountFlags::BIND | MountFlags::NOSUID | kept(options) | more;
             match mount_remount(&point, flags, "") {
                 // Another mount stands over it, or the folders above are closed: nobody gets there.
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::INVAL | Errno::ACCESS) => {}

@@ -3,7 +3,7 @@
 use std::{
     ffi::CString,
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::{MetadataExt, symlink},
     path::{Path, PathBuf},
 };
 
@@ -36,10 +36,6 @@ const LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 ];
-/// What in `/proc` could change the machine.
-const PROC_LOCKED: [&str; 9] =
-    ["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "latency_stats", "timer_list"];
-
 /// What is known once the view is entered.
 pub(crate) struct Entered {
     /// The name of the command's user.
@@ -146,9 +142,7 @@ fn show_kernel(points: &mut Points, old: &Path, sandbox: &Sandbox) -> Result<(),
     points.note(proc.clone(), Access::AsMade);
     // An ordinary user may change nothing there anyway.
     if !sandbox.nested || getuid().is_root() {
-        for path in PROC_LOCKED.iter().map(|name| proc.join(name)).filter(|path| path.exists()) {
-            points.bind(&path, &path, Access::ReadOnly)?;
-        }
+        lock_machine(points, &proc)?;
     }
     if sandbox.nested && getuid().is_root() {
         // The kernel lets a nested sandbox have a new one only where the whole of one can be seen.
@@ -161,10 +155,23 @@ fn show_kernel(points: &mut Points, old: &Path, sandbox: &Sandbox) -> Result<(),
     if of_machine.is_dir() { points.bind(&of_machine, devices, Access::ReadOnly) } else { Ok(()) }
 }
 
+/// Makes everything in `/proc` that is not about a process read-only: settings of the machine, and what drivers offer.
+fn lock_machine(points: &mut Points, proc: &Path) -> Result<(), String> {
+    for entry in at("list", proc, fs::read_dir(proc))?.flatten() {
+        let is_process = entry.file_name().as_encoded_bytes()[0].is_ascii_digit();
+        let Ok(about) = entry.metadata() else { continue };
+        let writable = about.is_dir() || about.mode() & 0o222 != 0;
+        if !is_process && !about.is_symlink() && writable {
+            points.bind(&entry.path(), &entry.path(), Access::ReadOnly)?;
+        }
+    }
+    Ok(())
+}
+
 fn show_devices(points: &mut Points, old: &Path, shm_bytes: u64) -> Result<(), String> {
     let dev = Path::new("/dev");
     for name in DEVICES {
-        points.bind(&old.join("dev").join(name), &dev.join(name), Access::AsMade)?;
+        points.bind(&old.join("dev").join(name), &dev.join(name), Access::Device)?;
     }
     for (name, target) in LINKS {
         at("make", &dev.join(name), symlink(target, dev.join(name)))?;

@@ -37,6 +37,7 @@ fn the_machine_is_read_only() {
     everyone("reach::the_machine_is_read_only", || {
         let bench = Bench::new();
         let before = fs::read("/proc/sys/vm/swappiness").unwrap();
+        let null = fs::metadata("/dev/null").unwrap();
         let script = "for f in /usr/x /etc/x /x /dev/x /opt/x /proc/sys/vm/swappiness /proc/sys/kernel/core_pattern \
                       /proc/sys/kernel/hostname /proc/sys/net/ipv4/ip_forward /proc/sysrq-trigger \
                       /sys/devices/system/cpu/cpu1/online /proc/sys/user/max_user_namespaces; do \
@@ -44,10 +45,15 @@ fn the_machine_is_read_only() {
                       for f in / /usr /proc/sys /etc/hosts; do mount -o remount,bind,rw $f 2>/dev/null && echo \"$f\"; done\n\
                       umount /etc/hosts 2>/dev/null && echo unmounted\n\
                       mknod /tmp/d b 254 0 2>/dev/null && echo device\n\
+                      chmod 700 /dev/null /dev/tty /usr /etc/passwd /proc/sys 2>/dev/null && echo changed\n\
+                      touch -t 200001010000 /dev/null 2>/dev/null && echo touched\n\
+                      for f in $(find /proc -maxdepth 3 ! -path '/proc/[0-9]*' ! -path '/proc/*self*' -type f -perm -200 \
+                      ! -path '/proc/net*' 2>/dev/null); do [ -w $f ] && echo $f; done\n\
                       hostname other 2>/dev/null && echo named; exit 0";
         let ended = bench.run(script);
         assert_eq!((ended.exit, ended.tail), (Exit::Status(0), vec![]));
         assert_eq!(fs::read("/proc/sys/vm/swappiness").unwrap(), before);
+        assert_eq!(fs::metadata("/dev/null").unwrap().permissions(), null.permissions());
     });
 }
 
