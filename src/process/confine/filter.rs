@@ -141,3 +141,60 @@ fn block(table: &Table, namespaces: bool) -> Vec<sock_filter> {
 fn step(code: u16, k: u32, yes: u8, no: u8) -> sock_filter {
     sock_filter { code, jt: yes, jf: no, k }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the filter says to a call.
+    fn says(namespaces: bool, arch: u32, number: u32, argument: u32) -> u32 {
+        let program = program(namespaces);
+        let (mut at, mut held) = (0, 0);
+        loop {
+            let sock_filter { code, jt, jf, k } = program[at];
+            at += 1;
+            let jump = |yes| usize::from(if yes { jt } else { jf });
+            match code {
+                LOAD if k == NUMBER_AT => held = number,
+                LOAD if k == ARCH_AT => held = arch,
+                LOAD => held = argument,
+                JUMP_IF_EQUAL => at += jump(held == k),
+                JUMP_IF_AT_LEAST => at += jump(held >= k),
+                JUMP_IF_SET => at += jump(held & k != 0),
+                _ => return k,
+            }
+        }
+    }
+
+    #[test]
+    fn each_table_refuses_what_leaves_the_namespaces_and_lets_the_rest_through() {
+        for table in TABLES {
+            for namespaces in [true, false] {
+                let says = |number, argument| says(namespaces, table.arch, number, argument);
+                for number in table.refused.into_iter().chain(IO_URING) {
+                    assert_eq!(says(number, 0), EPERM);
+                }
+                for family in 0..50 {
+                    let expected = if FAMILIES.contains(&family) { ALLOW } else { EPERM };
+                    assert_eq!(says(table.socket, family), expected);
+                }
+                for number in table.separating {
+                    assert_eq!(says(number, 0x11), ALLOW);
+                    assert_eq!(says(number, CLONE_NEWUSER | 0x11), if namespaces { ALLOW } else { EPERM });
+                }
+                assert_eq!(says(CLONE3, 0), if namespaces { ALLOW } else { ENOSYS });
+                assert_eq!(says(1, 0), ALLOW);
+                if let Some(number) = table.socketcall {
+                    assert_eq!(says(number, 1), ENOSYS);
+                }
+            }
+        }
+        assert_eq!(says(true, 1, 1, 0), ENOSYS);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn the_x32_table_is_not_there() {
+        assert_eq!(says(true, TABLES[0].arch, TABLES[0].end | 41, 40), ENOSYS);
+    }
+}

@@ -104,6 +104,18 @@ fn v12_a_hidden_process_shows_an_ordinary_user_nothing() {
 }
 
 #[test]
+fn calls_that_open_too_much_of_the_kernel_are_refused() {
+    everyone("reach::calls_that_open_too_much_of_the_kernel_are_refused", || {
+        // The number of `io_uring_setup` is the same on every machine.
+        let script = "command -v python3 >/dev/null || exit 0\n\
+                      python3 -c 'import ctypes as c; l=c.CDLL(None,use_errno=True)\n\
+                      assert l.syscall(425,1,0)==-1 and c.get_errno()==1, c.get_errno()'";
+        let ended = Bench::new().run(script);
+        assert_eq!((ended.exit, ended.tail), (Exit::Status(0), vec![]));
+    });
+}
+
+#[test]
 fn sockets_that_know_no_namespace_are_refused() {
     const INSIDE: &str = "OCX_INSIDE";
     if env::var_os(INSIDE).is_some() {
