@@ -95,7 +95,7 @@ pub(super) fn sweep(mark: &str) -> usize {
 }
 
 /// A handle on the process, if the kernel has such handles (5.3 and newer).
-pub(super) fn pidfd(pid: Pid) -> Option<OwnedFd> {
+fn pidfd(pid: Pid) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 

@@ -5,21 +5,24 @@ use std::{
     ffi::OsString,
     io::{self, Write},
     os::{fd::AsFd, unix::process::CommandExt},
+    path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
 };
 
+use nix::sys::{
+    signal::SigSet,
+    signalfd::{SfdFlags, SignalFd},
+};
 use rustix::process::{Pid, Signal, WaitStatus, set_parent_process_death_signal};
 
-use super::confine::{enter, judge, lock};
-use super::descendants::{end_all, pidfd, reap};
+use super::confine::{Entered, enter, judge, lock};
+use super::descendants::{end_all, reap};
 use super::exit::Exit;
 use super::order::{Order, Report, STANDS, is_input_ready, ready};
-use super::sandbox::{MountKind, Sandbox};
+use super::sandbox::{Mount, MountKind, Sandbox};
 
 const TICK: Duration = Duration::from_secs(1);
-/// How often the shell's end is looked for if there is no handle on it.
-const SHORT_TICK: Duration = Duration::from_millis(20);
 
 /// Runs the command on the machine as it is.
 pub(super) fn hold() -> io::Result<()> {
@@ -49,17 +52,11 @@ pub(super) fn inside() -> io::Result<()> {
 
 fn confine(order: &mut Order, sandbox: &Sandbox) -> Result<(), String> {
     let outside = order.outside.take().ok_or("nothing is known of the outside")?;
-    let user = enter(sandbox, order.home.as_deref())?;
-    lock()?;
-    let shows_home = order.home.as_deref().is_some_and(|home| {
-        let shows = |source: &std::path::Path| home.starts_with(source) || source == home;
-        sandbox.mounts.iter().any(|mount| match &mount.what {
-            MountKind::ReadOnly(source) | MountKind::Writable(source) => shows(source),
-            MountKind::Layered { lower, .. } => shows(lower),
-            MountKind::Hidden => false,
-        })
-    });
-    judge(&outside, shows_home)?;
+    let Entered { user, forbidden } = enter(sandbox, order.home.as_deref())?;
+    lock(sandbox.nested, forbidden)?;
+    let shows = |mount: &Mount, home: &Path| mount.what != MountKind::Hidden && home.starts_with(&mount.at);
+    let shows_home = order.home.as_deref().is_some_and(|home| sandbox.mounts.iter().any(|m| shows(m, home)));
+    judge(&outside, shows_home, sandbox.nested)?;
     let folder = &order.folder;
     std::env::set_current_dir(folder)
         .map_err(|e| format!("the folder `{}` cannot be used inside: {e}", folder.display()))?;
@@ -78,8 +75,9 @@ fn run(order: Order, sandboxed: bool) -> io::Result<()> {
         return Ok(());
     }
     let environment: Vec<_> = order.environment.into_iter().map(|(n, v)| (n.into(), v.into())).collect();
+    let ended = ended_children()?;
     let exit = match start_shell(&order.command, &environment) {
-        Ok(shell) => await_shell(Pid::from_child(&shell)),
+        Ok(shell) => await_shell(Pid::from_child(&shell), &ended),
         Err(e) => Some(Exit::Lost { why: format!("no shell could be started: {e}") }),
     };
     let left_behind = end_all(exit.is_some(), None);
@@ -89,12 +87,12 @@ fn run(order: Order, sandboxed: bool) -> io::Result<()> {
     }
 }
 
-/// Returns how the shell ended, or nothing if the lifeline closed before it did.
-fn await_shell(shell: Pid) -> Option<Exit> {
+/// Returns how the shell ended, or nothing if the lifeline closed before it did. Reaps at once whatever else ends.
+fn await_shell(shell: Pid, ended: &SignalFd) -> Option<Exit> {
     let lifeline = io::stdin();
-    let handle = pidfd(shell);
     let mut exit = None;
     loop {
+        while let Ok(Some(_)) = ended.read_signal() {}
         reap(|pid, status| {
             if pid == shell {
                 exit = Some(exit_of(status));
@@ -103,15 +101,18 @@ fn await_shell(shell: Pid) -> Option<Exit> {
         if exit.is_some() {
             return exit;
         }
-        let cut = lifeline.as_fd();
-        let gone = match &handle {
-            Some(handle) => ready([cut, handle.as_fd()], TICK)[0],
-            None => ready([cut], SHORT_TICK)[0],
-        };
-        if gone {
+        if ready([lifeline.as_fd(), ended.as_fd()], TICK)[0] {
             return None;
         }
     }
+}
+
+/// What can be read when a child has ended. The shell starts with no signal blocked all the same.
+fn ended_children() -> io::Result<SignalFd> {
+    let mut ended = SigSet::empty();
+    ended.add(nix::sys::signal::SIGCHLD);
+    ended.thread_block()?;
+    Ok(SignalFd::with_flags(&ended, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }
 
 fn exit_of(status: WaitStatus) -> Exit {

@@ -20,6 +20,10 @@
 //! nothing but itself. With `network` it reaches what the machine reaches, also servers on the machine's loopback and
 //! its abstract sockets.
 //!
+//! As root OCX makes a weaker sandbox: the command owns what root owns. In `/etc` that is hidden, but below `/opt` and
+//! `/usr/local` it reads what only root may read, and a file that it makes in a writable mount can have the set-user-id
+//! bit. An ordinary user's command has none of that, so a server should not run as root.
+//!
 //! Memory, processor time and the number of processes have no limit here.
 
 use std::path::{Path, PathBuf};
@@ -37,8 +41,8 @@ pub struct Sandbox {
     pub mounts: Vec<Mount>,
     /// Whether the command has the machine's network. Without it, it has a loopback of its own.
     pub network: bool,
-    /// Whether the command may make user namespaces of its own, as tests of sandboxes and browsers do. As root, what is
-    /// hidden in `/proc` keeps the system from letting it mount a new `/proc`.
+    /// Whether the command may make user namespaces of its own, as tests of sandboxes and browsers do; OCX in such a
+    /// sandbox can sandbox in turn. Where OCX runs as root, a new `/proc` that it mounts must be read-only.
     pub nested: bool,
     /// The size of `/tmp`, and of `/var/tmp`.
     pub tmp_bytes: u64,

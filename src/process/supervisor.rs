@@ -96,7 +96,10 @@ impl Supervisor {
     }
 
     pub(super) fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        // The command's folder is no place to look for the program. A bare name is looked up in `PATH`.
+        let is_bare = self.program.components().count() < 2;
+        let program = if is_bare { None } else { std::path::absolute(&self.program).ok() };
+        let mut command = Command::new(program.as_ref().unwrap_or(&self.program));
         command.arg(Self::ARGUMENT).arg(WATCH);
         command
     }

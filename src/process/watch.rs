@@ -32,7 +32,10 @@ pub(super) fn watch() -> io::Result<()> {
     }
     // New namespaces take an earlier setting away. If the caller has ended by now, the control pipe says so.
     set_parent_process_death_signal(Some(signal))?;
-    let inner = start_hold(&order)?;
+    let inner = match start_hold(&order) {
+        Err(e) if order.sandbox.is_some() => return refuse(format!("no process can be started inside: {e}")),
+        inner => inner?,
+    };
     let pid = Pid::from_child(&inner);
     let mut read = Vec::new();
     let reason = attend(&inner, deadline, &mut read);
@@ -44,6 +47,9 @@ pub(super) fn watch() -> io::Result<()> {
     let mut left_behind = end_all(false, Some(pid));
     let (exit, mut more) = match report {
         Some(report) => (report.exit, report.left_behind),
+        None if order.sandbox.is_some() && !stands => {
+            (Exit::NoSandbox { why: "the first process inside ended early".into() }, Vec::new())
+        }
         None => (Exit::Lost { why: "the command ended the process that ran it".into() }, Vec::new()),
     };
     left_behind.append(&mut more);

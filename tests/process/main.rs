@@ -7,6 +7,7 @@ use std::time::Duration;
 mod bench;
 mod command;
 mod job;
+mod sandbox;
 mod wrong_pass;
 
 /// Far longer than anything takes: only a hang meets it. No test is timed.

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    net::Ipv4Addr,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -11,10 +12,12 @@ use rustix::{
     process::{getgid, getuid},
 };
 
-use super::point::{Access, Points, at};
+use super::point::{Access, Points, at, stage};
 
 /// The name of the machine inside.
 pub(super) const HOST: &str = "ocx-sandbox";
+/// The address that its name stands for.
+pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_ENTER: u32 = 0o005;
 
@@ -29,7 +32,7 @@ pub(super) fn show(points: &mut Points, old: &Path, network: bool) -> Result<(),
     }
     let of_machine =
         if network { fs::read_to_string("/etc/hosts").unwrap_or_default() } else { String::new() };
-    let hosts = format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n127.0.1.1 {HOST}\n{of_machine}");
+    let hosts = format!("127.0.0.1 localhost\n::1 localhost ip6-localhost\n{ADDRESS} {HOST}\n{of_machine}");
     replace(points, "hosts", &hosts)?;
     replace(points, "hostname", &format!("{HOST}\n"))?;
     name_user(points)
@@ -55,7 +58,7 @@ fn find_secret(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn replace(points: &mut Points, name: &str, content: &str) -> Result<(), String> {
-    let staged = points.stage(name, content.as_bytes())?;
+    let staged = stage(name, content.as_bytes())?;
     points.bind(&staged, &Path::new("/etc").join(name), Access::ReadOnly)
 }
 

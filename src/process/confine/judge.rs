@@ -2,12 +2,13 @@
 
 use std::{fs::OpenOptions, fs::metadata, os::unix::fs::MetadataExt, path::Path};
 
+use nix::sched::{CloneFlags, unshare};
 use rustix::{io::Errno, process::getpid};
 
 use super::namespace::{Outside, namespace};
 
 /// Says what of the outside can still be reached, or nothing.
-pub(crate) fn judge(outside: &Outside, shows_home: bool) -> Result<(), String> {
+pub(crate) fn judge(outside: &Outside, shows_home: bool, nested: bool) -> Result<(), String> {
     if getpid().as_raw_pid() != 1 {
         return Err("the process namespace is not a new one".into());
     }
@@ -24,6 +25,9 @@ pub(crate) fn judge(outside: &Outside, shows_home: bool) -> Result<(), String> {
         && metadata(home).is_ok_and(|seen| (seen.dev(), seen.ino()) == (*device, *inode))
     {
         return Err(format!("the home `{}` can be seen", home.display()));
+    }
+    if !nested && unshare(CloneFlags::CLONE_NEWUSER).is_ok() {
+        return Err("user namespaces can be made".into());
     }
     Ok(())
 }

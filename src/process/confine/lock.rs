@@ -2,6 +2,7 @@
 
 use rustix::{
     io::Errno,
+    process::getuid,
     thread::{
         CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
         set_capabilities, set_no_new_privs,
@@ -10,22 +11,26 @@ use rustix::{
 
 use super::filter;
 
-/// Drops every capability from every set, and sets the filter of system calls.
-pub(crate) fn lock() -> Result<(), String> {
-    drop_capabilities().map_err(|e| format!("capabilities cannot be dropped: {e}"))?;
+/// Drops every capability from every set, and sets the filter of system calls; it refuses user namespaces if the kernel
+/// does not already (`forbidden`). Root may map its own id in a `nested`
+/// user namespace only with `CAP_SETFCAP`, so that one stays then. It adds nothing: root can also give its files the
+/// set-user-id bit.
+pub(crate) fn lock(nested: bool, forbidden: bool) -> Result<(), String> {
+    let kept = if nested && getuid().is_root() { CapabilitySet::SETFCAP } else { CapabilitySet::empty() };
+    drop_capabilities(kept).map_err(|e| format!("capabilities cannot be dropped: {e}"))?;
     set_no_new_privs(true).map_err(|e| format!("new privileges cannot be given up: {e}"))?;
-    filter::set()
+    filter::set(nested || forbidden)
 }
 
-fn drop_capabilities() -> rustix::io::Result<()> {
+fn drop_capabilities(kept: CapabilitySet) -> rustix::io::Result<()> {
     clear_ambient_capability_set()?;
-    for bit in (0..64).map(|n| 1 << n) {
-        match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(bit)) {
+    for bit in (0..64).map(|n| CapabilitySet::from_bits_retain(1 << n)).filter(|bit| *bit != kept) {
+        match remove_capability_from_bounding_set(bit) {
             // The kernel has no more.
             Err(Errno::INVAL) => break,
             other => other?,
         }
     }
-    let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+    let inheritable = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })
 }

@@ -12,4 +12,4 @@ mod view;
 pub(super) use judge::judge;
 pub(super) use lock::lock;
 pub(super) use namespace::{Outside, separate};
-pub(super) use view::enter;
+pub(super) use view::{Entered, enter};

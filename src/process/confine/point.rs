@@ -33,6 +33,8 @@ const STAGE: &str = "/.stage";
 pub(super) enum Access {
     ReadOnly,
     Writable,
+    /// A device can be written, but its own mode and times cannot: they are the machine's.
+    Device,
     /// It was mounted as it must be.
     AsMade,
 }
@@ -51,6 +53,13 @@ pub(super) fn at<T>(what: &str, path: &Path, result: Result<T, impl std::fmt::Di
     result.map_err(|e| format!("cannot {what} `{}`: {e}", path.display()))
 }
 
+/// Makes a file to be shown elsewhere; returns its path.
+pub(super) fn stage(name: &str, content: &[u8]) -> Result<PathBuf, String> {
+    let path = Path::new(STAGE).join(name);
+    at("write", &path, fs::write(&path, content))?;
+    Ok(path)
+}
+
 impl Points {
     /// Mounts the place for staged files. The root must be a tmpfs of the sandbox's own.
     pub(super) fn begin() -> Result<Self, String> {
@@ -58,15 +67,8 @@ impl Points {
         points.own.insert(device(Path::new("/"))?);
         points.tmpfs(Path::new(STAGE), "mode=0755,size=64m")?;
         at("set up", Path::new(STAGE), fs::create_dir(Path::new(STAGE).join("empty")))?;
-        points.stage("nothing", b"")?;
+        stage("nothing", b"")?;
         Ok(points)
-    }
-
-    /// Makes a file to be shown elsewhere; returns its path.
-    pub(super) fn stage(&mut self, name: &str, content: &[u8]) -> Result<PathBuf, String> {
-        let path = Path::new(STAGE).join(name);
-        at("write", &path, fs::write(&path, content))?;
-        Ok(path)
     }
 
     /// Mounts a new tmpfs, which the command may write.
@@ -195,11 +197,13 @@ impl Points {
         let table = at("read", Path::new("mountinfo"), fs::read_to_string("/proc/self/mountinfo"))?;
         for (point, options) in table.lines().filter_map(entry) {
             let access = self.access(&point);
-            if access == Access::AsMade {
-                continue;
-            }
-            let flags = MountFlags::BIND | MountFlags::NOSUID | MountFlags::NODEV | kept(options);
-            let flags = if access == Access::ReadOnly { flags | MountFlags::RDONLY } else { flags };
+            let more = match access {
+                Access::AsMade => continue,
+                Access::Writable => MountFlags::NODEV,
+                Access::ReadOnly => MountFlags::NODEV | MountFlags::RDONLY,
+                Access::Device => MountFlags::RDONLY,
+            };
+            let flags = MountFlags::BIND | MountFlags::NOSUID | kept(options) | more;
             match mount_remount(&point, flags, "") {
                 // Another mount stands over it, or the folders above are closed: nobody gets there.
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::INVAL | Errno::ACCESS) => {}

@@ -3,12 +3,13 @@
 use std::{
     ffi::CString,
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::{MetadataExt, symlink},
     path::{Path, PathBuf},
 };
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::{
+    io::Errno,
     mount::{MountFlags, mount},
     process::{getuid, pivot_root},
     system::sethostname,
@@ -22,7 +23,11 @@ use crate::process::sandbox::{Mount, MountKind, Sandbox};
 const OLD: &str = "/.old";
 /// A folder that every machine has. The new root is made over it, which nobody else sees.
 const BASE: &str = "/tmp";
+/// A second `/proc`, read-only, with nothing over it.
+const WHOLE_PROC: &str = "/.proc";
 const SYSTEM: [&str; 6] = ["usr", "bin", "sbin", "opt", "nix", "gnu"];
+/// Where NixOS and Guix keep what leads to their programs.
+const RUN_LINKS: [&str; 2] = ["run/current-system", "run/opengl-driver"];
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const LINKS: [(&str, &str); 5] = [
     ("fd", "/proc/self/fd"),
@@ -31,19 +36,23 @@ const LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 ];
-/// What in `/proc` could change the machine.
-const PROC_LOCKED: [&str; 9] =
-    ["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "latency_stats", "timer_list"];
+/// What is known once the view is entered.
+pub(crate) struct Entered {
+    /// The name of the command's user.
+    pub user: Option<String>,
+    /// Whether the kernel refuses user namespaces inside.
+    pub forbidden: bool,
+}
 
-/// Moves the calling process, the first one inside, into the view of `sandbox`. Returns the name of its user.
-pub(crate) fn enter(sandbox: &Sandbox, home: Option<&Path>) -> Result<Option<String>, String> {
+/// Moves the calling process, the first one inside, into the view of `sandbox`.
+pub(crate) fn enter(sandbox: &Sandbox, home: Option<&Path>) -> Result<Entered, String> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(|e| format!("no mounts can be made: {}", e.desc()))?;
     detach_from_machine().map_err(|e| format!("no mounts can be made: {e}"))?;
     let mounts = sandbox.mounts.iter().map(resolved).collect::<Result<Vec<_>, _>>()?;
     let resolver = fs::canonicalize("/etc/resolv.conf").ok();
     sethostname(etc::HOST.as_bytes()).map_err(|e| format!("cannot name the machine: {e}"))?;
     if !sandbox.network {
-        loopback::up().map_err(|e| format!("no loopback can be had: {e}"))?;
+        loopback::up(etc::ADDRESS).map_err(|e| format!("no loopback can be had: {e}"))?;
     }
     let old = Path::new(OLD);
     turn_root()?;
@@ -55,6 +64,11 @@ pub(crate) fn enter(sandbox: &Sandbox, home: Option<&Path>) -> Result<Option<Str
         points.tmpfs(Path::new(place), &format!("mode=1777,size={}", sandbox.tmp_bytes))?;
     }
     points.tmpfs(Path::new("/run"), "mode=0755,size=16m")?;
+    for name in RUN_LINKS {
+        if let Ok(target) = fs::read_link(old.join(name)) {
+            at("make", Path::new(name), symlink(target, Path::new("/").join(name)))?;
+        }
+    }
     etc::show(&mut points, old, sandbox.network)?;
     if sandbox.network {
         show_resolver(&mut points, old, resolver.as_deref())?;
@@ -63,13 +77,10 @@ pub(crate) fn enter(sandbox: &Sandbox, home: Option<&Path>) -> Result<Option<Str
     for mount in &mounts {
         make(&mut points, mount)?;
     }
-    if !sandbox.nested {
-        let file = "/proc/sys/user/max_user_namespaces";
-        at("write", Path::new(file), fs::write(file, "0"))?;
-    }
+    let forbidden = !sandbox.nested && fs::write("/proc/sys/user/max_user_namespaces", "0").is_ok();
     let user = etc::user();
     points.close(old)?;
-    Ok(user)
+    Ok(Entered { user, forbidden })
 }
 
 /// The mount with the machine's paths made plain, as seen once the root is turned.
@@ -122,23 +133,45 @@ fn show_system(points: &mut Points, old: &Path) -> Result<(), String> {
 fn show_kernel(points: &mut Points, old: &Path, sandbox: &Sandbox) -> Result<(), String> {
     let proc = points.find(Path::new("/proc"), true)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    at("mount a new", &proc, mount("proc", &proc, "proc", flags, None))?;
+    let made = match mount("proc", &proc, "proc", flags, None) {
+        // In a sandbox of root, only the whole may be had, and only to read.
+        Err(Errno::PERM) => mount("proc", &proc, "proc", flags | MountFlags::RDONLY, None),
+        made => made,
+    };
+    at("mount a new", &proc, made)?;
     points.note(proc.clone(), Access::AsMade);
-    // An ordinary user may change nothing there anyway. What is hidden would keep him from mounting a `/proc` of his own.
+    // An ordinary user may change nothing there anyway.
     if !sandbox.nested || getuid().is_root() {
-        for path in PROC_LOCKED.iter().map(|name| proc.join(name)).filter(|path| path.exists()) {
-            points.bind(&path, &path, Access::ReadOnly)?;
-        }
+        lock_machine(points, &proc)?;
+    }
+    if sandbox.nested && getuid().is_root() {
+        // The kernel lets a nested sandbox have a new one only where the whole of one can be seen.
+        let whole = points.find(Path::new(WHOLE_PROC), true)?;
+        at("mount a new", &whole, mount("proc", &whole, "proc", flags | MountFlags::RDONLY, None))?;
+        points.note(whole, Access::AsMade);
     }
     let devices = Path::new("/sys/devices/system");
     let of_machine = old.join("sys/devices/system");
     if of_machine.is_dir() { points.bind(&of_machine, devices, Access::ReadOnly) } else { Ok(()) }
 }
 
+/// Makes everything in `/proc` that is not about a process read-only: settings of the machine, and what drivers offer.
+fn lock_machine(points: &mut Points, proc: &Path) -> Result<(), String> {
+    for entry in at("list", proc, fs::read_dir(proc))?.flatten() {
+        let is_process = entry.file_name().as_encoded_bytes()[0].is_ascii_digit();
+        let Ok(about) = entry.metadata() else { continue };
+        let writable = about.is_dir() || about.mode() & 0o222 != 0;
+        if !is_process && !about.is_symlink() && writable {
+            points.bind(&entry.path(), &entry.path(), Access::ReadOnly)?;
+        }
+    }
+    Ok(())
+}
+
 fn show_devices(points: &mut Points, old: &Path, shm_bytes: u64) -> Result<(), String> {
     let dev = Path::new("/dev");
     for name in DEVICES {
-        points.bind(&old.join("dev").join(name), &dev.join(name), Access::AsMade)?;
+        points.bind(&old.join("dev").join(name), &dev.join(name), Access::Device)?;
     }
     for (name, target) in LINKS {
         at("make", &dev.join(name), symlink(target, dev.join(name)))?;

@@ -9,6 +9,7 @@ mod path;
 mod process;
 mod protocol;
 mod state;
+mod stored_tree;
 mod sync_tool;
 mod text;
 
