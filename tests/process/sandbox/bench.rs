@@ -224,7 +224,7 @@ pub fn line_to(line: &str) -> Vec<i32> {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&words).replace('\0', " ").trim() == line
     };
-    let lines = processes()
+    let mut lines = processes()
         .into_iter()
         .filter(is)
         .map(|pid| -> Vec<i32> { std::iter::successors(Some(pid), |pid| parent_of(*pid)).collect() });
@@ -232,7 +232,7 @@ pub fn line_to(line: &str) -> Vec<i32> {
         line.truncate(line.iter().position(|pid| *pid == own)?);
         Some(line)
     };
-    lines.filter_map(below).next().unwrap()
+    lines.find_map(below).unwrap()
 }
 
 pub fn wait_until_ended(pids: &[i32]) {
