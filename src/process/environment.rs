@@ -142,11 +142,13 @@ impl Environment {
         Ok(())
     }
 
-    /// The names of those `variables` that do not get through, sorted. Those that have a fixed value instead are not
-    /// among them.
+    /// The names of those `variables` that do not get through, sorted. Those that have a fixed value instead, or that
+    /// each shell sets for itself, are not among them.
     pub fn held_back(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<String> {
         let replaced = |name: &str| {
-            name == "LANGUAGE" || name.starts_with("LC_") || FIXED.iter().any(|(fixed, _)| *fixed == name)
+            ["LANGUAGE", "PWD", "OLDPWD", "SHLVL", "_"].contains(&name)
+                || name.starts_with("LC_")
+                || FIXED.iter().any(|(fixed, _)| *fixed == name)
         };
         let held = variables.into_iter().filter(|(name, value)| !allowed(name, value));
         let mut names: Vec<_> = held.map(|(name, _)| name.to_string_lossy().into_owned()).collect();
@@ -185,6 +187,7 @@ mod tests {
             ("AWS_SECRET_ACCESS_KEY", "s"),
             ("CARGO_REGISTRY_TOKEN", "s"),
             ("FOSSIL_PASSWORD", "s"),
+            ("PWD", "/s"),
             ("SSH_AUTH_SOCK", "/s"),
             ("HTTPS_PROXY", "http://me:secret@proxy:1"),
             ("HTTP_PROXY", "http://proxy:1"),

@@ -75,9 +75,7 @@ fn v20_stopped_watchers_leave_nothing_at_the_deadline() {
         let running = command.start(&supervisor()).unwrap();
         let watching = std::thread::spawn(move || running.wait().unwrap().0);
         bench.wait_for("up");
-        let sleeper = bench::found("sleep 600.21");
-        let mut line: Vec<i32> = std::iter::successors(Some(sleeper), |pid| bench::parent_of(*pid)).collect();
-        line.truncate(line.iter().position(|pid| *pid == std::process::id().cast_signed()).unwrap());
+        let line = bench::line_to("sleep 600.21");
         // The two next to the test itself are the watchers.
         stop(&line[line.len() - 2..]);
         let finished = watching.join().unwrap();
@@ -126,6 +124,23 @@ fn what_the_shell_leaves_is_ended_and_named() {
         let (finished, _) = command.start(&supervisor()).unwrap().wait().unwrap();
         assert_eq!((finished.exit, finished.sandboxed), (Exit::TimedOut, true));
         bench.wait_until_gone(&command.mark.to_string());
+    });
+}
+
+#[test]
+fn a_cancelled_command_can_clean_up() {
+    everyone("a_cancelled_command_can_clean_up", || {
+        let bench = Bench::new();
+        let mut command = bench.command("trap 'echo bye > bye; exit 1' TERM; echo up > up; sleep 600 & wait");
+        command.sandbox = Some(bench.sandbox());
+        let running = command.start(&supervisor()).unwrap();
+        let stopper = running.stopper();
+        let watching = std::thread::spawn(move || running.wait().unwrap().0);
+        bench.wait_for("up");
+        stopper.stop();
+        let finished = watching.join().unwrap();
+        assert_eq!((finished.exit, finished.sandboxed), (Exit::Cancelled, true));
+        assert_eq!(bench.file("bye"), "bye\n");
     });
 }
 

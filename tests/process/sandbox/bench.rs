@@ -217,13 +217,22 @@ pub fn child_of(parent: i32) -> i32 {
     processes().into_iter().find(|pid| parent_of(*pid) == Some(parent)).unwrap()
 }
 
-/// A process with this command line.
-pub fn found(line: &str) -> i32 {
+/// The processes from one below this with this command line up to the watcher next to this one.
+pub fn line_to(line: &str) -> Vec<i32> {
+    let own = std::process::id().cast_signed();
     let is = |pid: &i32| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&words).replace('\0', " ").trim() == line
     };
-    processes().into_iter().find(is).unwrap()
+    let mut lines = processes()
+        .into_iter()
+        .filter(is)
+        .map(|pid| -> Vec<i32> { std::iter::successors(Some(pid), |pid| parent_of(*pid)).collect() });
+    let below = |mut line: Vec<i32>| {
+        line.truncate(line.iter().position(|pid| *pid == own)?);
+        Some(line)
+    };
+    lines.find_map(below).unwrap()
 }
 
 pub fn wait_until_ended(pids: &[i32]) {
