@@ -4,7 +4,6 @@
 //! touched. What is kept of a checkout that is gone goes whole.
 
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -94,8 +93,7 @@ impl StateFolder {
             }
             if part.bytes > 0 && empty(&part.folder)? {
                 total -= part.bytes;
-                let root = fs::read(part.folder.join("root")).unwrap_or_default();
-                gone.push(std::ffi::OsString::from_vec(root).into());
+                gone.extend(CheckoutState::root(&part.folder));
             }
         }
         Ok(gone)
@@ -124,6 +122,9 @@ fn empty(folder: &Path) -> Result<bool> {
 fn remove(folder: &Path) -> Result<bool> {
     let state = CheckoutState::open(folder.to_owned())?;
     let Some(_lock) = state.lock()? else { return Ok(false) };
+    if CheckoutState::root(folder).is_none_or(|root| is_checkout(&root)) {
+        return Ok(false);
+    }
     for name in WRITTEN {
         state.empty(name)?;
     }

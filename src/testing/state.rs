@@ -9,10 +9,11 @@
 //!                  layers/   what tests wrote over what was brought along
 //! ```
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,7 +26,7 @@ use rustix::io::Errno;
 use crate::checkout::Checkout;
 use crate::error::{Error, Result};
 use crate::name::Hash;
-use crate::tree::clear;
+use crate::tree::{clear, replace_file};
 
 const BUSY_WAIT: Duration = Duration::from_secs(5);
 
@@ -67,7 +68,9 @@ impl StateFolder {
         let folder = self.folder_of(checkout)?;
         let make = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-            fs::write(folder.join("root"), root_of(checkout).as_os_str().as_bytes())
+            let (note, root) = (folder.join("root"), root_of(checkout));
+            // Whoever cleans up must never find half of it.
+            if note.exists() { Ok(()) } else { replace_file(&note, root.as_os_str().as_bytes(), 0o600) }
         };
         make().map_err(|e| {
             Error::io(format!("cannot keep the state of tests in `{}`", self.0.display()), e)
@@ -138,6 +141,12 @@ impl CheckoutState {
             Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
             Err(e) => Err(refused(e.into())),
         }
+    }
+
+    /// The folder of the checkout, as it was when this was made.
+    pub fn root(folder: &Path) -> Option<PathBuf> {
+        let root = fs::read(folder.join("root")).ok().filter(|root| !root.is_empty())?;
+        Some(OsString::from_vec(root).into())
     }
 
     /// Makes a folder here, if it is not there.

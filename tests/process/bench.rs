@@ -1,7 +1,7 @@
 //! A checkout of an empty repository whose tests run in the sandbox, on their own tree.
 
 use std::fs::{self, FileTimes};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -20,7 +20,7 @@ pub struct Bench {
     pub folder: tempfile::TempDir,
     pub checkout: Arc<Checkout>,
     pub jobs: Jobs,
-    declared: Value,
+    pub declared: Value,
 }
 
 impl Bench {
@@ -135,13 +135,4 @@ pub fn has(tools: &[&str]) -> bool {
 /// How often a check is repeated: more where `OCX_FULL` is set.
 pub fn times(few: usize, many: usize) -> usize {
     if std::env::var_os("OCX_FULL").is_some() { many } else { few }
-}
-
-/// Whether a path is anywhere below a folder.
-pub fn is_below(folder: &Path, name: &str) -> bool {
-    fs::read_dir(folder).is_ok_and(|items| {
-        items
-            .flatten()
-            .any(|item| item.file_name() == name || item.path().is_dir() && is_below(&item.path(), name))
-    })
 }

@@ -6,9 +6,10 @@ use std::{
     process::Command,
     sync::Arc,
     thread::sleep,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use crate::until;
 use ocx::cancel::Cancel;
 use ocx::checkout::Checkout;
 use ocx::error::{Kind, Result};
@@ -88,14 +89,6 @@ fn declared(tests: &[(&str, &str)]) -> Declared {
 
 fn unit(command: &str) -> Declared {
     declared(&[("unit", command)])
-}
-
-fn until(what: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !what() {
-        assert!(start.elapsed() < super::HANG, "it did not come about");
-        sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]
