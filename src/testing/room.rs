@@ -75,10 +75,7 @@ impl StateFolder {
         let mut parts = Vec::new();
         for item in fs::read_dir(self.path()).into_iter().flatten().flatten() {
             let folder = item.path();
-            let Ok(root) = fs::read(folder.join("root")).map(std::ffi::OsString::from_vec).map(PathBuf::from)
-            else {
-                continue;
-            };
+            let Some(root) = CheckoutState::root(&folder) else { continue };
             if is_checkout(&root) {
                 parts.extend(part(&folder));
             } else if remove(&folder)? {
