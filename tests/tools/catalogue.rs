@@ -145,7 +145,9 @@ fn every_text_and_number_has_a_bound() {
                 FieldKind::Amount { min, max, default } => {
                     assert!((min..=max).contains(&default), "{}", field.name);
                 }
-                FieldKind::Logins { count_max } | FieldKind::Wake { count_max } => {
+                FieldKind::Logins { count_max }
+                | FieldKind::Paths { count_max }
+                | FieldKind::Wake { count_max } => {
                     assert!((1..=100).contains(&count_max), "{}", field.name);
                 }
                 FieldKind::Flag | FieldKind::Switch => {}
