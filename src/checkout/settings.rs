@@ -15,7 +15,7 @@ use crate::tree::Tree;
 const SETTING_MAX: u64 = 1 << 20;
 
 /// The settings read here that Fossil also takes from a file of the tree.
-const VERSIONABLE: [&str; 3] = ["dotfiles", "ignore-glob", "manifest"];
+pub(super) const VERSIONABLE: [&str; 3] = ["dotfiles", "ignore-glob", "manifest"];
 
 /// Where the settings of a checkout are read.
 pub(super) struct Settings<'a> {
@@ -73,6 +73,10 @@ pub(super) struct GlobalSettings(PathBuf);
 impl GlobalSettings {
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 
     /// Nothing if there is no such file, or none with settings.

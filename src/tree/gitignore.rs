@@ -53,15 +53,28 @@ impl GitIgnore {
     pub fn leaves_out(&self, tree: &Tree, path: &str, is_folder: bool) -> Result<bool, Unread> {
         let mut at = Some(self);
         while let Some(file) = at {
-            if let Some(below) = path.strip_prefix(file.folder.as_str())
-                && let Some(pattern) =
-                    file.patterns(tree)?.iter().rev().find(|p| matches(p, below, is_folder))
-            {
-                return Ok(!pattern.is_negative());
+            let below = path.strip_prefix(file.folder.as_str());
+            if let Some(said) = below.map(|below| file.says(tree, below, is_folder)).transpose()?.flatten() {
+                return Ok(said);
             }
             at = file.above.as_deref();
         }
         Ok(false)
+    }
+
+    /// What this file says of a path below its folder: left out, taken, or nothing.
+    fn says(&self, tree: &Tree, below: &str, is_folder: bool) -> Result<Option<bool>, Unread> {
+        for pattern in self.patterns(tree)?.iter().rev() {
+            if ways(pattern, below) > WAYS_MAX {
+                let what =
+                    format!("has a line with too many `**` to be tried on `{}`", shown(below.as_bytes()));
+                return Err((shown(self.path().as_bytes()), what));
+            }
+            if matches(pattern, below, is_folder) {
+                return Ok(Some(!pattern.is_negative()));
+            }
+        }
+        Ok(None)
     }
 
     fn patterns(&self, tree: &Tree) -> Result<&[Pattern], Unread> {
