@@ -169,6 +169,7 @@ fn the_help_of_every_command_is_as_its_snapshot_shows() {
             err_is_terminal: false,
             login: None,
             password: None,
+            global_settings: None,
         };
         let args = [command.as_str(), "--help"].iter().filter(|a| !a.is_empty()).map(Into::into).collect();
         assert_eq!(cli::run(args, &mut terminal), cli::Next::Exit(0));

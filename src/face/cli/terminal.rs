@@ -1,6 +1,7 @@
 //! Where a command reads and writes, what it says there, and its exit codes.
 
 use std::io::{Read, Write};
+use std::path::PathBuf;
 
 use super::show;
 use crate::error::{Error, Kind, Result};
@@ -29,6 +30,8 @@ pub struct Terminal<'a> {
     pub login: Option<String>,
     /// The password for the server, where its URL and the repository hold none.
     pub password: Option<String>,
+    /// Fossil's file of the settings that the user has for all repositories.
+    pub global_settings: Option<PathBuf>,
 }
 
 impl Terminal<'_> {

@@ -10,6 +10,7 @@ mod process;
 mod protocol;
 mod state;
 mod sync_tool;
+mod taken;
 mod text;
 
 use serde_json::{Value, json};
