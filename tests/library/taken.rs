@@ -222,3 +222,51 @@ fn g11_settings_are_read_as_fossil_reads_them() {
     let theirs = place.fossil(&["changes", "--added", "--no-classify"]);
     assert_eq!(theirs.lines().filter(|line| !line.contains(' ')).collect::<Vec<_>>(), ["b.key"]);
 }
+
+/// The answers of the real git, where it is installed: the files of the folder that its rules do not leave out.
+fn taken_by_git(folder: &std::path::Path) -> Option<BTreeSet<String>> {
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.current_dir(folder).args(args).env("HOME", folder).env("GIT_CONFIG_NOSYSTEM", "1");
+        command.env_remove("XDG_CONFIG_HOME").output().ok().filter(|output| output.status.success())
+    };
+    git(&["init", "-q"])?;
+    let listed = git(&["ls-files", "--others", "--exclude-standard", "-z"])?;
+    let names = String::from_utf8(listed.stdout).ok()?;
+    Some(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config { cases: 40, ..Default::default() })]
+
+    #[test]
+    fn g10_gitignore_means_what_git_says(
+        root in line(),
+        sub in line(),
+        names in proptest::collection::btree_set("[ab]{1,2}(/[ab]{1,2}){0,3}", 1..12),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        for name in &names {
+            let file = folder.path().join(name);
+            // Where a file lies already, there can be no folder.
+            if fs::create_dir_all(file.parent().unwrap()).is_ok() {
+                let _ = fs::write(file, "x");
+            }
+        }
+        fs::write(folder.path().join(".gitignore"), root).unwrap();
+        let _ = fs::write(folder.path().join("a/.gitignore"), sub);
+        let rules = ocx::tree::Rules { dotfiles: true, ..Default::default() };
+        let walk = ocx::tree::Tree::open(folder.path()).unwrap().walk(&rules, &()).unwrap();
+        let ours: BTreeSet<String> = walk.entries.iter().map(|entry| entry.path.to_string()).collect();
+        if let Some(theirs) = taken_by_git(folder.path()) {
+            proptest::prop_assert_eq!(ours, theirs);
+        }
+    }
+}
+
+/// Lines of a `.gitignore`, most of which match some name over `a`, `b` and `/`.
+fn line() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::strategy::Strategy;
+    let line = "!?/?([ab*?]|\\*\\*/|/|\\[ab\\]|\\[!a\\]|\\\\a){1,5}/?( |\\\\ |\t)?";
+    proptest::collection::vec(line, 0..5).prop_map(|lines| lines.join("\n") + "\n")
+}
