@@ -140,7 +140,7 @@ impl Checkout {
             .filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
         let renamed = renamed.collect();
         let (left_out, included) = (walk.left_out, walk.included);
-        Ok(Status { parent, changes, left_out, included, refused, renamed, files })
+        Ok(Status { parent, changes, left_out, included, refused, files, renamed })
     }
 
     /// Reads a file of the checkout of at most `max` bytes. Returns its content and the SHA3-256 of that. A file that

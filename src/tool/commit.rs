@@ -41,22 +41,17 @@ pub(super) enum CommitPreview {
         checkin: Option<Hash>,
         not_pushed: Vec<Hash>,
     },
-    Include(Included),
+    /// Files that are taken from now on, and must be tested before they can be committed.
+    Include {
+        included: Vec<String>,
+        included_of: usize,
+        committed: bool,
+        would_commit: bool,
+        note: &'static str,
+    },
 }
 
 impl ToolResult for CommitPreview {}
-
-/// Files that are taken from now on, and must be tested before they can be committed.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Included {
-    included: Vec<String>,
-    included_of: usize,
-    committed: bool,
-    would_commit: bool,
-    note: &'static str,
-}
-
-impl ToolResult for Included {}
 
 /// A check-in that is made, and what it takes in if this call made it.
 #[derive(Debug, Clone)]
@@ -184,12 +179,12 @@ pub(super) fn preview(saving: &SavePlan) -> CommitPreview {
             checkin: unsent.last().copied(),
             not_pushed: unsent.clone(),
         },
-        SavePlan::Include(to) => CommitPreview::Include(included(to)),
+        SavePlan::Include(to) => included(to),
     }
 }
 
-fn included(to: &ToInclude) -> Included {
-    Included {
+fn included(to: &ToInclude) -> CommitPreview {
+    CommitPreview::Include {
         included: named(&to.files),
         included_of: to.files.len(),
         committed: false,

@@ -407,7 +407,7 @@ fn g10_a_gitignore_that_cannot_be_read_refuses_and_hostile_ones_end() {
         (".gitignore", hostile.join("\n").as_bytes()),
         (&deep, b""),
         (&"a".repeat(200), b""),
-        ("big/.gitignore", &[b'x'; 300 << 10]),
+        ("big/.gitignore", &vec![b'x'; 300 << 10]),
         ("big/f", b""),
         ("stars/.gitignore", ("**/a/".repeat(500) + "b").as_bytes()),
         ("stars/a/a/a/a/f", b""),
