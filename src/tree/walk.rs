@@ -282,7 +282,9 @@ impl Walker<'_> {
         let Job { tree, tracked, rules, .. } = self.job;
         let text = String::from_utf8_lossy(&path).into_owned();
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        if is_folder && tracked.reaches_into(&text) {
+        let is_tracked = || is_folder && tracked.reaches_into(&text);
+        // With a `.gitignore`, not to judge a folder is cheaper; without one, not to look for tracked files in it.
+        if within.git.is_some() && is_tracked() {
             return self.folders.push((path, within.for_tracked()));
         }
         let why = within.why((rules, tree), folder, &text, is_folder).unwrap_or_else(|unread| {
@@ -292,6 +294,9 @@ impl Walker<'_> {
         let may_enter =
             |why: Why| why.can_be_included() && (rules.includes(&text) || rules.includes_in(&text));
         match why {
+            Some(_) if within.git.is_none() && is_tracked() => {
+                self.folders.push((path, within.for_tracked()));
+            }
             _ if is_folder && why.is_none_or(may_enter) => {
                 self.folders.push((path, within.clone().judged(why)));
             }
