@@ -13,8 +13,8 @@ use parking_lot::MutexGuard;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::database::{self, BUSY_TIMEOUT, var};
+use super::manifest_files::ManifestFiles;
 use super::open::Checkout;
-use super::settings::ManifestFiles;
 use super::status::Status;
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
@@ -183,7 +183,7 @@ impl Checkout {
 
     /// Writes `manifest` and its companions if the setting asks for them.
     pub(super) fn write_manifest(&self, hash: &Hash) -> Result<()> {
-        let wanted = ManifestFiles::of(&self.repository, &self.tree)?;
+        let wanted = ManifestFiles::of(&self.settings())?;
         wanted.write(&self.root, self.repository.store(), hash)
     }
 

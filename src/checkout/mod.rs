@@ -4,19 +4,24 @@
 //! own there. Their names begin with `ocx_`, and Fossil leaves them alone.
 
 mod check_in;
+mod conflict;
 mod database;
 mod follow;
+mod manifest_files;
 mod merged;
 mod open;
 mod settings;
 mod stat_cache;
 mod status;
 mod stored;
+mod tracked;
 mod update;
 mod vfile;
 
 pub use check_in::{CheckIn, CheckedIn};
+pub use conflict::Conflicted;
 pub use merged::MergeHow;
 pub use open::Checkout;
 pub use status::{Change, How, Status};
+pub use tracked::TrackedPaths;
 pub use update::{FileOutcome, Updated, UpdatedFile};

@@ -7,15 +7,16 @@ use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 
 use super::database::{self, var};
-use super::settings::{ManifestFiles, setting};
+use super::manifest_files::ManifestFiles;
+use super::settings::{GlobalSettings, Settings};
 use super::stat_cache::StatCache;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, User};
 use crate::repo::Repository;
 use crate::repo::store::{FileId, file_id, no_user};
-use crate::tree::Tree;
 use crate::tree::ignore::Ignore;
+use crate::tree::{Rules, Tree};
 
 /// A folder with the files of a check-in.
 ///
@@ -39,6 +40,7 @@ pub struct Checkout {
     file: Option<FileId>,
     pub(super) tree: Tree,
     pub(super) repository: Repository,
+    pub(super) global: Option<GlobalSettings>,
     pub(super) state: Mutex<Connection>,
     stats: Mutex<StatCache>,
     recovered: Option<Hash>,
@@ -97,6 +99,15 @@ impl Checkout {
     /// # Errors
     /// [`Kind::NotFound`] when there is none, or its repository is gone; [`Kind::Foreign`], [`Kind::Corrupt`].
     pub fn at(dir: &Path) -> Result<Self> {
+        Self::at_with(dir, None)
+    }
+
+    /// As [`at`](Self::at), for a program whose user has settings for all repositories: the path of Fossil's file of
+    /// those, such as `~/.config/fossil.db`. They count where neither the tree nor the repository says otherwise.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at).
+    pub fn at_with(dir: &Path, global_settings: Option<&Path>) -> Result<Self> {
         let dir =
             std::path::absolute(dir).map_err(|e| Error::io(format!("cannot find `{}`", dir.display()), e))?;
         let found = dir.ancestors().find_map(|folder| {
@@ -111,13 +122,16 @@ impl Checkout {
         let file: String = var(&state, "repository")?.ok_or_else(|| no_parent(root))?;
         let repository = Repository::open(&root.join(file))?;
         let tree = Tree::open(root)?.keeping_out(repository.path());
-        let tree = ManifestFiles::of(&repository, &tree)?.left_out_of(tree)?;
+        let global = global_settings.map(GlobalSettings::at);
+        let manifest = ManifestFiles::of(&Settings::of(&repository, &tree, global.as_ref()))?;
+        let tree = manifest.left_out_of(tree)?;
         let mut checkout = Self {
             root: root.to_owned(),
             file: file_id(&database),
             database,
             tree,
             repository,
+            global,
             state: Mutex::new(state),
             stats: Mutex::default(),
             recovered: None,
@@ -213,12 +227,17 @@ impl Checkout {
         Ok(())
     }
 
-    /// The ignore rules: those in the tree, else those of the repository.
+    /// What leaves untracked files out of a check-in.
     ///
     /// # Errors
-    /// [`Kind::Busy`], [`Kind::Corrupt`].
-    pub fn ignore(&self) -> Result<Ignore> {
-        Ok(Ignore::parse(&setting(&self.repository, &self.tree, "ignore-glob")?.unwrap_or_default()))
+    /// [`Kind::Busy`], [`Kind::Corrupt`]; [`Kind::TooLarge`] for a setting in the tree.
+    pub fn rules(&self) -> Result<Rules> {
+        let settings = self.settings();
+        Ok(Rules {
+            ignore: Ignore::parse(&settings.value("ignore-glob")?.unwrap_or_default()),
+            dotfiles: settings.is_on("dotfiles")?,
+            ..Rules::default()
+        })
     }
 
     /// Runs `act` on the checkout's database, where the modules above keep tables named `ocx_...`.
@@ -230,7 +249,11 @@ impl Checkout {
     }
 
     pub(crate) fn allows_symlinks(&self) -> Result<bool> {
-        self.repository.store().is_on("allow-symlinks")
+        self.settings().is_on("allow-symlinks")
+    }
+
+    pub(super) fn settings(&self) -> Settings<'_> {
+        Settings::of(&self.repository, &self.tree, self.global.as_ref())
     }
 
     pub(crate) fn stat_cache(&self) -> MutexGuard<'_, StatCache> {

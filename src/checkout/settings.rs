@@ -1,80 +1,118 @@
-//! Settings as a checkout finds them, and the files that the setting `manifest` asks for. Those files tell other
-//! programs where the checkout stands.
+//! Fossil's settings as a checkout finds them, in Fossil's order: a file of the tree, then the repository, then what the
+//! user has set for all repositories.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
-use crate::name::{Hash, TreePath};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use crate::error::{Error, Kind, Result};
+use crate::name::TreePath;
 use crate::repo::Repository;
-use crate::repo::store::{Store, means_no, means_yes};
-use crate::tree::{Tree, replace_file};
+use crate::repo::store::means_yes;
+use crate::tree::Tree;
 
 /// The most bytes of a file under `.fossil-settings`.
 const SETTING_MAX: u64 = 1 << 20;
 
-/// The value of a setting in a checkout, as Fossil finds it. A file in the tree counts before the repository's value.
-pub(super) fn setting(repository: &Repository, tree: &Tree, name: &str) -> Result<Option<String>> {
-    let path = TreePath::parse(&format!(".fossil-settings/{name}"))?;
-    match tree.read(&path, SETTING_MAX) {
-        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-        Err(_) => repository.store().setting(name),
+/// The settings read here that Fossil also takes from a file of the tree.
+pub(super) const VERSIONABLE: [&str; 3] = ["dotfiles", "ignore-glob", "manifest"];
+
+/// Where the settings of a checkout are read.
+pub(super) struct Settings<'a> {
+    repository: &'a Repository,
+    tree: &'a Tree,
+    global: Option<&'a GlobalSettings>,
+}
+
+impl<'a> Settings<'a> {
+    pub fn of(repository: &'a Repository, tree: &'a Tree, global: Option<&'a GlobalSettings>) -> Self {
+        Self { repository, tree, global }
+    }
+
+    /// The value of a setting. Nothing if it is set nowhere.
+    pub fn value(&self, name: &str) -> Result<Option<String>> {
+        if VERSIONABLE.contains(&name)
+            && let Some(value) = self.versioned(name)?
+        {
+            return Ok(Some(value));
+        }
+        match (self.repository.store().setting(name)?, self.global) {
+            (None, Some(global)) => global.value(name),
+            (value, _) => Ok(value),
+        }
+    }
+
+    /// Whether a setting is on that is off by default.
+    pub fn is_on(&self, name: &str) -> Result<bool> {
+        Ok(self.value(name)?.is_some_and(|value| means_yes(&value)))
+    }
+
+    fn versioned(&self, name: &str) -> Result<Option<String>> {
+        let path = TreePath::parse(&format!(".fossil-settings/{name}"))?;
+        match self.tree.read(&path, SETTING_MAX) {
+            Ok(bytes) => Ok(Some(without_comments(&String::from_utf8_lossy(&bytes)))),
+            // There is no such file, or a folder or a link stands there.
+            Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Invalid | Kind::Denied) => Ok(None),
+            Err(e) => Err(e),
+        }
     }
 }
 
-/// Keeps the file `manifest` from being read as an artifact.
-const NO_MANIFEST: &[u8] = b"# Remove this line to create a well-formed Fossil manifest.\n";
-
-const RAW: &str = "manifest";
-const UUID: &str = "manifest.uuid";
-const TAGS: &str = "manifest.tags";
-
-/// Which files a checkout holds to tell which check-in it stands on.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ManifestFiles {
-    raw: bool,
-    uuid: bool,
-    tags: bool,
+/// The text without lines that begin with `#`. A line that begins with `\#` loses the backslash.
+fn without_comments(text: &str) -> String {
+    let lines = text.split_inclusive('\n').filter(|line| !line.starts_with('#'));
+    let lines: String = lines.map(|line| if line.starts_with("\\#") { &line[1..] } else { line }).collect();
+    lines.trim_matches(|c: char| matches!(c, ' ' | '\t'..='\r')).to_owned()
 }
 
-impl ManifestFiles {
-    /// Reads the setting `manifest`.
-    pub fn of(repository: &Repository, tree: &Tree) -> Result<Self> {
-        let value = setting(repository, tree, "manifest")?.unwrap_or_default();
-        if means_no(&value) {
-            return Ok(Self::default());
-        }
-        if means_yes(&value) {
-            return Ok(Self { raw: true, uuid: true, tags: false });
-        }
-        let has = |letter| value.to_ascii_lowercase().contains(letter);
-        Ok(Self { raw: has('r'), uuid: has('u'), tags: has('t') })
+/// The settings that a user has made for all repositories: Fossil's own file, such as `~/.config/fossil.db`. It is only
+/// read. A host names it or does not; the library looks for none.
+#[derive(Debug, Clone)]
+pub(super) struct GlobalSettings(PathBuf);
+
+impl GlobalSettings {
+    pub fn at(path: &Path) -> Self {
+        Self(path.to_owned())
     }
 
-    /// Writes the wanted files into the folder `root`, which stands on the check-in `hash`.
-    pub fn write(self, root: &Path, store: &Store, hash: &Hash) -> Result<()> {
-        let write = |name: &str, content: &[u8]| {
-            replace_file(&root.join(name), content, 0o644)
-                .map_err(|e| Error::io(format!("cannot write `{name}`"), e))
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Nothing if there is no such file, or none with settings.
+    fn value(&self, name: &str) -> Result<Option<String>> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        if !self.0.is_file() {
+            return Ok(None);
+        }
+        let read = || {
+            let db = Connection::open_with_flags(&self.0, flags)?;
+            db.busy_timeout(super::database::BUSY_TIMEOUT)?;
+            let sql = "SELECT CAST(value AS TEXT) FROM global_config WHERE name=?1";
+            db.query_row(sql, [name], |row| row.get(0)).optional()
         };
-        if self.raw {
-            write(RAW, &[&store.content(hash)?, NO_MANIFEST].concat())?;
-        }
-        if self.uuid {
-            write(UUID, format!("{hash}\n").as_bytes())?;
-        }
-        if self.tags {
-            write(TAGS, store.tag_list(hash)?.as_bytes())?;
-        }
-        Ok(())
+        read().map_err(|e| {
+            let what = format!("cannot read the user's settings in `{}`: {e}", self.0.display());
+            Error::new(Kind::Io, what).caused_by(e)
+        })
     }
+}
 
-    /// Leaves these files out of the tree.
-    pub fn left_out_of(self, mut tree: Tree) -> Result<Tree> {
-        for (name, writes) in [(RAW, self.raw), (UUID, self.uuid), (TAGS, self.tags)] {
-            if writes {
-                tree = tree.leaving_out(&TreePath::parse(name)?);
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_stripped_as_fossil_strips_them() {
+        for (text, value) in [
+            ("", ""),
+            ("# only\n", ""),
+            ("*.o\n# c\n*.a\n", "*.o\n*.a"),
+            ("\\#x\n #y\n", "#x\n #y"),
+            ("#a\r\n on \r\n", "on"),
+            ("a#b", "a#b"),
+        ] {
+            assert_eq!(without_comments(text), value, "{text:?}");
         }
-        Ok(tree)
     }
 }

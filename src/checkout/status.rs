@@ -3,17 +3,18 @@
 //! A file is judged by its content. Its size and times only say that it need not be read again, and only if they are
 //! older than the moment at which it was read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
 use super::open::Checkout;
 use super::stat_cache::StatCache;
+use super::tracked::TrackedPaths;
 use crate::error::{Kind, Result};
 use crate::format::FILE_MAX;
 use crate::name::{Hash, TreePath, time};
 use crate::repo::store::{FileEntry, Files};
-use crate::tree::{Entry, FileKind, Tracked, Tree};
+use crate::tree::{Entry, FileKind, LeftOut, Rules, Tree};
 
 /// The files of a checkout and their changes.
 #[derive(Debug, Clone)]
@@ -22,8 +23,10 @@ pub struct Status {
     pub parent: Hash,
     /// What differs, by path.
     pub changes: Vec<Change>,
-    /// Paths that an ignore rule leaves out; a folder stands for everything in it.
-    pub ignored: Vec<String>,
+    /// What is not tracked and left out by a rule.
+    pub left_out: Vec<LeftOut>,
+    /// Files that a rule would leave out, had this status not been asked for them.
+    pub included: Vec<TreePath>,
     /// Names, shown on one line, that no check-in can hold, each with the reason.
     pub refused: Vec<(String, String)>,
     /// All files that a check-in would hold.
@@ -101,15 +104,24 @@ impl Checkout {
     /// [`Kind::NotFound`] when the checkout or its check-in is gone, [`Kind::Io`] for a file that cannot be read,
     /// [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn status(&self) -> Result<Status> {
+        self.status_including(&[])
+    }
+
+    /// As [`status`](Self::status), as if these paths were [included](Self::include) already.
+    ///
+    /// # Errors
+    /// As [`status`](Self::status).
+    pub fn status_including(&self, paths: &[TreePath]) -> Result<Status> {
         self.recover()?;
         let parent = self.parent()?;
         let before = self.repository().store().files(&parent)?;
         let known = self.known_files()?;
-        let tracked = KnownPaths { before: &before, added: &known.added };
+        let tracked = TrackedPaths { before: Arc::clone(&before), added: known.added };
+        let rules = Rules { included: paths.iter().cloned().collect(), ..self.rules()? };
         let mut cache = self.stat_cache();
         self.state(|db| cache.load(db))?;
         cache.compare_with(&before);
-        let walk = self.tree().walk_past(&*cache, &self.ignore()?, &tracked)?;
+        let walk = self.tree().walk_past(&*cache, &rules, &tracked)?;
         let mut refused = walk.refused;
         let entries = self.storable(walk.entries, &before, &mut refused)?;
         let looked = self.hashed(&mut cache, &entries, &before, &known.renamed, &mut refused)?;
@@ -127,7 +139,8 @@ impl Checkout {
             .into_iter()
             .filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
         let renamed = renamed.collect();
-        Ok(Status { parent, changes, ignored: walk.ignored, refused, renamed, files })
+        let (left_out, included) = (walk.left_out, walk.included);
+        Ok(Status { parent, changes, left_out, included, refused, files, renamed })
     }
 
     /// Reads a file of the checkout of at most `max` bytes. Returns its content and the SHA3-256 of that. A file that
@@ -248,22 +261,6 @@ impl Checkout {
             return tree.read(&entry.path, FILE_MAX);
         }
         tree.content(entry, FILE_MAX)
-    }
-}
-
-/// The paths of the parent check-in, and those that people told Fossil of since.
-struct KnownPaths<'a> {
-    before: &'a Files,
-    added: &'a BTreeSet<TreePath>,
-}
-
-impl Tracked for KnownPaths<'_> {
-    fn holds(&self, path: &str) -> bool {
-        self.before.holds(path) || self.added.holds(path)
-    }
-
-    fn reaches_into(&self, folder: &str) -> bool {
-        self.before.reaches_into(folder) || self.added.reaches_into(folder)
     }
 }
 

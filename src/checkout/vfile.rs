@@ -12,6 +12,10 @@ use super::status::{How, Status};
 use crate::error::Result;
 use crate::name::TreePath;
 
+/// Enters a file that is to be added, as `fossil add` does.
+const ADD: &str = "INSERT OR IGNORE INTO vfile(vid,chnged,deleted,isexe,islink,rid,mrid,mtime,pathname)
+                   VALUES(?1,0,0,0,0,0,0,0,?2)";
+
 /// What people told Fossil of files since the parent check-in.
 #[derive(Debug, Default)]
 pub(crate) struct KnownFiles {
@@ -47,6 +51,22 @@ impl Checkout {
         })
     }
 
+    /// Has the next check-ins take these files, whatever rule leaves them out. This is what `fossil add` does, so plain
+    /// Fossil agrees.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`](crate::error::Kind::Busy), [`Kind::DiskFull`](crate::error::Kind::DiskFull).
+    pub fn include(&self, files: &[TreePath]) -> Result<()> {
+        self.state(|db| {
+            let vid: i64 = var(db, "checkout")?.and_then(|v| v.parse().ok()).unwrap_or(0);
+            let done = db.unchecked_transaction()?;
+            for path in files {
+                done.prepare_cached(ADD)?.execute(params![vid, path.as_str()])?;
+            }
+            Ok(done.commit()?)
+        })
+    }
+
     /// Enters added and removed files in Fossil's table, and files whose times could hide a change, so that Fossil's
     /// own code sees each as what it is. A rename becomes an addition and a removal, because Fossil's update would
     /// undo a rename.
@@ -62,10 +82,7 @@ impl Checkout {
             }
             for change in &status.changes {
                 let sql = match change.how {
-                    How::Added => {
-                        "INSERT OR IGNORE INTO vfile(vid,chnged,deleted,isexe,islink,rid,mrid,mtime,pathname)
-                         VALUES(?1,0,0,0,0,0,0,0,?2)"
-                    }
+                    How::Added => ADD,
                     How::Deleted => "UPDATE vfile SET deleted=1 WHERE vid=?1 AND pathname=?2",
                     How::Edited | How::Mode | How::Kind => "UPDATE vfile SET mtime=0 WHERE vid=?1 AND pathname=?2",
                 };

@@ -18,6 +18,9 @@ use crate::process::hide_from_debuggers;
 use crate::sync::{Connection, Reach};
 use crate::tool::Service;
 
+/// A smaller `~/.fossil` is none to Fossil, in bytes.
+const OLD_BYTES_MIN: u64 = 3 * 1024;
+
 /// Runs a command line. The arguments are without the program's name.
 #[must_use]
 pub fn run(args: Vec<OsString>) -> ExitCode {
@@ -60,6 +63,7 @@ fn command(args: Vec<OsString>) -> Next {
         // A password in an argument would show in the list of processes.
         password: variable("OCX_PASSWORD"),
         state: state(),
+        global_settings: global_settings(),
     };
     cli::run(args, &mut terminal)
 }
@@ -67,6 +71,7 @@ fn command(args: Vec<OsString>) -> Next {
 fn serve(how: Serve) -> Result<()> {
     let service =
         how.target.service(state()).with_password(variable("OCX_PASSWORD").as_deref()).bound(how.binding);
+    let service = service.with_global_settings(global_settings());
     match how.listen {
         Some(listen) => serve_http(service, &listen),
         None => serve_streams(service),
@@ -127,6 +132,22 @@ fn state() -> Option<PathBuf> {
 /// An environment variable. Returns nothing if it is empty or not set.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Where plain Fossil keeps the settings that its user has for all repositories, in the order in which it looks.
+fn global_settings() -> Option<PathBuf> {
+    let folder = |name| variable(name).map(PathBuf::from);
+    if let Some(home) = folder("FOSSIL_HOME") {
+        return Some(home.join(".fossil"));
+    }
+    let home = folder("HOME");
+    let old = home.as_ref().map(|home| home.join(".fossil"));
+    if let Some(old) = old.as_ref().filter(|old| old.metadata().is_ok_and(|meta| meta.len() > OLD_BYTES_MIN))
+    {
+        return Some(old.clone());
+    }
+    let config = home.map(|home| home.join(".config")).filter(|config| config.is_dir());
+    folder("XDG_CONFIG_HOME").or(config).map(|config| config.join("fossil.db")).or(old)
 }
 
 /// If the environment names a proxy, every call reaches `https` servers through it. The trusted certificates need

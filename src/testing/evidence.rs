@@ -55,6 +55,15 @@ pub struct Pass {
     pub run: Circumstances,
 }
 
+/// What is known of a declared test on one tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestEvidence {
+    /// The test's name.
+    pub test: String,
+    /// Its pass on exactly this tree, if it has one.
+    pub pass: Option<Pass>,
+}
+
 /// Stores how the test of `subject` ended.
 ///
 /// # Errors

@@ -5,17 +5,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::Refusal;
+use super::answer::{Operation, Refusal};
 use super::call::Call;
 use super::changes::ChangedFile;
 use super::context::changed;
-use super::declare::Field;
+use super::declare::{Field, FieldKind};
 use super::input::Input;
+use super::left_out::LeftOutFiles;
 use super::plan::Permit;
 use super::result::ToolResult;
 use crate::error::{Error, Kind, Result};
-use crate::name::Hash;
-use crate::work::{Comment, Delivery, Evidence, ReadySave, SavePlan, Untested, settings_changed};
+use crate::name::{Hash, TreePath};
+use crate::testing::evidence::TestEvidence;
+use crate::work::{
+    Comment, Delivery, ReadySave, SavePlan, ToInclude, Unresolved, Untested, settings_changed,
+};
 
 /// How many names of each list are shown.
 const NAMES_MAX: usize = 40;
@@ -38,6 +42,14 @@ pub(super) enum CommitPreview {
         checkin: Option<Hash>,
         not_pushed: Vec<Hash>,
         tests: TestsPassed,
+    },
+    /// Files that are taken from now on, and must be tested before they can be committed.
+    Include {
+        included: Vec<String>,
+        included_of: usize,
+        committed: bool,
+        would_commit: bool,
+        note: &'static str,
     },
 }
 
@@ -67,10 +79,11 @@ pub(super) struct Taken {
     tests_changed: Option<Vec<ChangedTest>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     settings_changed: Option<Vec<String>>,
+    /// What would be left out, had the call not included it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ignored: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ignored_of: Option<usize>,
+    included: Option<Vec<String>>,
+    #[serde(flatten)]
+    left_out: LeftOutFiles,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -99,7 +112,7 @@ pub(super) struct PassedTest {
 }
 
 impl PassedTest {
-    fn of(standing: &Evidence) -> Self {
+    fn of(standing: &TestEvidence) -> Self {
         let run = standing.pass.as_ref().map(|pass| &pass.run);
         Self {
             name: standing.test.clone(),
@@ -113,7 +126,7 @@ impl PassedTest {
 }
 
 impl TestsPassed {
-    fn of(tests: &[Evidence]) -> Self {
+    fn of(tests: &[TestEvidence]) -> Self {
         match tests {
             [] => Self::None("none declared"),
             some => Self::Declared(some.iter().map(PassedTest::of).collect()),
@@ -127,6 +140,12 @@ struct ChangedTest {
     old: Option<String>,
     new: Option<String>,
 }
+
+/// What a save takes: the four lines of its comment, and what it takes along.
+pub(super) const FIELDS: [Field; 5] = [PARTS[0], PARTS[1], PARTS[2], PARTS[3], INCLUDE];
+
+const INCLUDE: Field = Field::new("include", FieldKind::Paths { count_max: 100 })
+    .doc("files that a save leaves out, or folders with all in them, to take along (`left_out` names them)");
 
 /// The four lines of the comment.
 pub(super) const PARTS: [Field; 4] = [
@@ -168,8 +187,24 @@ pub(super) fn repair(mut fields: Map<String, Value>) -> Value {
 ///
 /// # Errors
 /// Whatever forbids the check-in, with the call that brings it nearer.
-pub(super) fn prepare(call: &Call<'_>, delivery: Delivery) -> Result<SavePlan, Refusal> {
-    call.workspace()?.plan_save(call.user(), delivery, call.control().handle()).map_err(explained)
+pub(super) fn prepare(call: &Call<'_>, input: &Input, delivery: Delivery) -> Result<SavePlan, Refusal> {
+    let include = input.paths(INCLUDE.name)?;
+    call.workspace()?.plan_save(call.user(), delivery, &include, call.control().handle()).map_err(explained)
+}
+
+/// What it would do: look, then these.
+pub(super) fn operations(call: &Call<'_>, saving: &SavePlan) -> Result<Vec<Operation>> {
+    let mut log = vec![Operation::reads("read_status")];
+    match saving {
+        SavePlan::Make(ready) => {
+            log.extend((!ready.status.included.is_empty()).then(|| Operation::changes("include")));
+            log.extend((ready.continues() && call.has_remote()?).then(|| Operation::changes("pull")));
+            log.push(Operation::changes("check_in"));
+        }
+        SavePlan::Include(_) => log.push(Operation::changes("include")),
+        SavePlan::Send(_) => {}
+    }
+    Ok(log)
 }
 
 /// What a dry run says of it.
@@ -184,7 +219,23 @@ pub(super) fn preview(saving: &SavePlan) -> CommitPreview {
             not_pushed: unsent.check_ins.clone(),
             tests: TestsPassed::of(&unsent.tests),
         },
+        SavePlan::Include(to) => included(to),
     }
+}
+
+fn included(to: &ToInclude) -> CommitPreview {
+    CommitPreview::Include {
+        included: named(&to.files),
+        included_of: to.files.len(),
+        committed: false,
+        would_commit: false,
+        note: "Saves take these files from now on. Tests have not seen them: run ocx_test, then save again.",
+    }
+}
+
+/// The first of these paths.
+fn named(paths: &[TreePath]) -> Vec<String> {
+    paths.iter().take(NAMES_MAX).map(TreePath::shown).collect()
 }
 
 /// Makes the check-in, if there is one to make.
@@ -194,15 +245,25 @@ pub(super) fn perform(
     saving: &SavePlan,
     comment: &Comment,
 ) -> Result<Committed, Refusal> {
-    // Others may write from here on: the check-in refuses files that are no longer those that were looked at.
-    permit.end_turn();
     let ready = match saving {
         SavePlan::Make(ready) => ready,
         SavePlan::Send(unsent) => {
+            permit.end_turn();
             let tests = Some(TestsPassed::of(&unsent.tests));
             return Ok(Committed { checkin: unsent.check_ins.last().copied(), taken: None, tests });
         }
+        SavePlan::Include(to) => {
+            call.workspace()?.checkout().include(&to.files)?;
+            permit.did("include");
+            return Err(explained(to.untested.clone()).reached(included(to)));
+        }
     };
+    if !ready.status.included.is_empty() {
+        call.workspace()?.checkout().include(&ready.status.included)?;
+        permit.did("include");
+    }
+    // Others may write from here on: the check-in refuses files that are no longer those that were looked at.
+    permit.end_turn();
     call.control().progress("making the check-in");
     if call.workspace()?.catch_up(ready, call.control().handle()) {
         permit.did("pull");
@@ -221,7 +282,6 @@ fn taken(ready: &ReadySave) -> Taken {
         .map(|c| ChangedTest { name: c.name.clone(), old: c.old.clone(), new: c.new.clone() })
         .collect();
     let settings: Vec<_> = settings_changed(&ready.status).iter().map(|path| path.shown()).collect();
-    let ignored = &ready.status.ignored;
     Taken {
         branch: ready.branch.to_string(),
         parent: ready.parent.hash,
@@ -233,8 +293,8 @@ fn taken(ready: &ReadySave) -> Taken {
         tests: TestsPassed::of(&ready.tests),
         tests_changed: some(tests_changed),
         settings_changed: some(settings),
-        ignored: some(ignored.iter().take(NAMES_MAX).cloned().collect()),
-        ignored_of: (ignored.len() > NAMES_MAX).then_some(ignored.len()),
+        included: some(named(&ready.status.included)),
+        left_out: LeftOutFiles::of(&ready.status.left_out),
     }
 }
 
@@ -245,12 +305,19 @@ fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
 
 /// The refusal of a check-in, with the call that brings it nearer.
 fn explained(error: Error) -> Refusal {
-    let untested = std::error::Error::source(&error).and_then(|s| s.downcast_ref::<Untested>());
+    let source = std::error::Error::source(&error);
+    let untested = source.and_then(|s| s.downcast_ref::<Untested>());
+    let unresolved = source.and_then(|s| s.downcast_ref::<Unresolved>()).and_then(|u| u.0.first());
     let next = match (error.kind(), untested.map(|u| u.0.as_slice())) {
         (Kind::Untested, Some([only])) => Some(("ocx_test", json!({"name": only}))),
         (Kind::Untested, _) => Some(("ocx_test", json!({}))),
         (Kind::Unchanged | Kind::Changed, _) => Some(("ocx_context", json!({}))),
-        _ => None,
+        _ => unresolved.map(|file| {
+            (
+                "ocx_read",
+                json!({"path": file.path.as_str(), "from": file.lines.first().copied().unwrap_or(1)}),
+            )
+        }),
     };
     let stop = Refusal::from(worded(error));
     match next {
@@ -268,6 +335,9 @@ fn worded(error: Error) -> Error {
         Kind::WouldFork => error.with_hint(
             "Your files are as they were. Bring the checkout to the newest check-in (`ocx update`), then test \
              and save again.",
+        ),
+        Kind::Unchanged if !error.to_string().ends_with("check-in") => error.with_hint(
+            "There is nothing to save; edit a file first, or name what is left out in `include`.",
         ),
         _ => error,
     }

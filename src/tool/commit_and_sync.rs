@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answer::{NextCall, Operation, Refusal};
+use super::answer::{NextCall, Refusal};
 use super::call::Call;
-use super::commit::{self, CommitPreview, Committed, PARTS, Taken, TestsPassed};
+use super::commit::{self, CommitPreview, Committed, FIELDS, Taken, TestsPassed};
 use super::declare::{Acts, Capability, Declaration, Field, Hints};
 use super::encoded_bundle::{BundleSummary, EncodedBundle, Form};
 use super::input::Input;
@@ -32,10 +32,11 @@ static DECLARATION: Declaration = Declaration {
     writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: false },
     fields: &[
-        PARTS[0],
-        PARTS[1],
-        PARTS[2],
-        PARTS[3],
+        FIELDS[0],
+        FIELDS[1],
+        FIELDS[2],
+        FIELDS[3],
+        FIELDS[4],
         Field::hash("have").doc("the full hash of a check-in that the remote holds too: the bundle then leaves out what is before it"),
     ],
     result: schema_of_either::<CommitPreview, CommitAndSyncResult>,
@@ -101,13 +102,8 @@ impl Tool for CommitAndSync {
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let comment = commit::comment(input)?;
         let have = input.text("have").map(|text| held(call, text)).transpose()?;
-        let saving = commit::prepare(call, Delivery::Bundle)?;
-        let mut log = vec![Operation::reads("read_status")];
-        if let SavePlan::Make(ready) = &saving {
-            let pulls = ready.continues() && call.has_remote()?;
-            log.extend(pulls.then(|| Operation::changes("pull")));
-            log.push(Operation::changes("check_in"));
-        }
+        let saving = commit::prepare(call, input, Delivery::Bundle)?;
+        let log = commit::operations(call, &saving)?;
         Ok(Plan::change(log, commit::preview(&saving), move |permit| {
             perform(call, permit, &saving, &comment, have)
         }))
@@ -122,14 +118,11 @@ fn perform(
     have: Option<Hash>,
 ) -> Result<CommitAndSyncResult, Refusal> {
     let Committed { checkin, taken, tests } = commit::perform(call, permit, saving, comment)?;
-    let note = match saving {
-        SavePlan::Make(_) => {
-            "Nothing was pushed: make `next_call` on your remote connection. An ocx_save here would push this check-in."
-        }
-        SavePlan::Send(_) => {
-            "Nothing has changed since, and no new check-in was made: the bundle holds what was committed before. An \
-             ocx_save here would push it."
-        }
+    let note = if matches!(saving, SavePlan::Send(_)) {
+        "Nothing has changed since, and no new check-in was made: the bundle holds what was committed before. An \
+         ocx_save here would push it."
+    } else {
+        "Nothing was pushed: make `next_call` on your remote connection. An ocx_save here would push this check-in."
     };
     let result = CommitAndSyncResult {
         checkin,
@@ -191,6 +184,7 @@ fn branch(call: &Call<'_>, saving: &SavePlan) -> Result<Branch> {
             Some(last) => Branch::parse(&call.store().check_in(last)?.branch),
             None => call.workspace()?.branch(),
         },
+        SavePlan::Include(_) => call.workspace()?.branch(),
     }
 }
 

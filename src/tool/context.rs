@@ -13,6 +13,7 @@ use super::facts::{self, CallerReport, ServerFacts};
 use super::files::{entries, shortened};
 use super::input::Input;
 use super::interface::Tool;
+use super::left_out::LeftOutFiles;
 use super::plan::Plan;
 use super::publication;
 use super::result::{ToolResult, schema_of};
@@ -52,7 +53,8 @@ struct ContextResult {
     changed: List<ChangedFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cannot_be_saved: Option<List<RefusedFile>>,
-    ignored: List<String>,
+    #[serde(flatten)]
+    left_out: LeftOutFiles,
     not_pushed: List<Hash>,
     tests: Tests,
     /// What was left of a save that was interrupted.
@@ -131,7 +133,7 @@ impl Tool for Context {
             top: shortened(entries(status.files.keys(), None)),
             changed: List::of(changed(&status)),
             cannot_be_saved: (!status.refused.is_empty()).then(|| List::of(refused.collect())),
-            ignored: List::of(status.ignored.clone()),
+            left_out: LeftOutFiles::of(&status.left_out),
             not_pushed: List::of(unsent),
             tests: tests(&standings),
             recovered: run.recovered()?,

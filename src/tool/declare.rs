@@ -15,7 +15,7 @@ pub const DRY_RUN: Field = Field::flag("dry_run").doc("true: only say what would
 const HASH_BYTES_MAX: usize = 64;
 
 /// The longest path in a checkout, in bytes.
-const PATH_BYTES_MAX: usize = 4_096;
+pub(super) const PATH_BYTES_MAX: usize = 4_096;
 
 /// The greatest number of a line or an entry.
 const PLACE_MAX: u64 = 1_000_000_000;
@@ -320,6 +320,11 @@ pub enum FieldKind {
     },
     /// A list of 1 to `count_max` logins, none of them twice.
     Logins {
+        /// The most.
+        count_max: usize,
+    },
+    /// A list of 1 to `count_max` paths in the checkout, none of them twice.
+    Paths {
         /// The most.
         count_max: usize,
     },

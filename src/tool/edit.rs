@@ -11,6 +11,7 @@ use super::files::FolderResult;
 use super::files::{FILE_BYTES_MAX, as_text};
 use super::input::Input;
 use super::interface::Tool;
+use super::left_out;
 use super::plan::Plan;
 use super::replacement::{self, ChangedLines};
 use super::result::{ToolResult, schema_of_either};
@@ -19,6 +20,7 @@ use crate::format::artifact::looks_like_artifact;
 use crate::name::{Hash, TreePath};
 use crate::testing::{DECLARED_FILE, Declared};
 use crate::text::{Replaced, replace_once};
+use crate::tree::Why;
 
 /// The tool.
 pub struct Edit;
@@ -85,7 +87,10 @@ impl Tool for Edit {
         as_text(&path, content)?;
         let replaced = replaced(&path, content, input)?;
         let mut notes = notes(&path, &replaced);
-        notes.extend(ignored(call, &path)?);
+        let left_out = call.workspace()?.checkout().why_left_out(&path)?;
+        // A dot-file that a tool makes is meant.
+        let is_meant = was.is_none() && left_out == Some(Why::DotFile);
+        notes.extend(left_out.filter(|_| !is_meant).map(left_out::note));
         let result = result(&path, &replaced, was.is_none(), &notes)?;
         let op = if was.is_none() { "create_file" } else { "write_file" };
         let log = vec![Operation::reads("read_file"), Operation::changes(op)];
@@ -95,6 +100,9 @@ impl Tool for Edit {
                 Some(was) => call.tree()?.replace(&path, &replaced.content, Some(&was))?,
             };
             permit.did(op);
+            if is_meant {
+                call.workspace()?.checkout().include(std::slice::from_ref(&path))?;
+            }
             Ok(result)
         }))
     }
@@ -155,13 +163,6 @@ fn result(path: &TreePath, replaced: &Replaced, created: bool, notes: &[String])
         file_hash: Hash::of(&replaced.content),
         changed: replacement::shown(as_text(path, &replaced.content)?, replaced, notes)?,
     })
-}
-
-/// A file that a save leaves out is worth a word now.
-fn ignored(call: &Call<'_>, path: &TreePath) -> Result<Option<String>> {
-    let ignored =
-        call.workspace()?.checkout().ignore()?.matches(path.as_str()) && !call.tracked()?.contains_key(path);
-    Ok(ignored.then(|| "An ignore rule leaves this file out: no save commits it.".into()))
 }
 
 fn notes(path: &TreePath, replaced: &Replaced) -> Vec<String> {

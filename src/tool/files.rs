@@ -98,9 +98,9 @@ impl Call<'_> {
     /// # Errors
     /// As [`Tree::find`].
     pub fn find(&self, text: &[u8], under: Option<&TreePath>, limit: usize) -> Result<Found> {
-        let ignore = self.workspace()?.checkout().ignore()?;
-        let tracked = self.tracked()?;
-        self.tree()?.find(text, &Search { under, ignore: &ignore, tracked: &*tracked, limit })
+        let checkout = self.workspace()?.checkout();
+        let (rules, tracked) = (checkout.rules()?, checkout.tracked()?);
+        checkout.tree().find(text, &Search { under, rules: &rules, tracked: &tracked, limit })
     }
 
     /// The files of the check-in that the checkout builds on.

@@ -9,6 +9,7 @@ use super::declare::{DRY_RUN, Declaration, Field, FieldKind};
 use super::list::{self, type_of};
 use super::suggest;
 use crate::error::{Error, Kind, Result};
+use crate::name::TreePath;
 
 /// How many problems one refusal names.
 const PROBLEMS_MAX: usize = 5;
@@ -109,6 +110,15 @@ impl Input {
         self.fields.get(field)
     }
 
+    /// The paths of a list. None if it was not given.
+    ///
+    /// # Errors
+    /// Those of [`TreePath::parse`].
+    pub fn paths(&self, field: &str) -> Result<Vec<TreePath>> {
+        let given = self.fields.get(field).and_then(Value::as_array).into_iter().flatten();
+        given.filter_map(Value::as_str).map(list::listed_path).collect()
+    }
+
     /// Whether a switch is on. It is on where it was not given.
     #[must_use]
     pub fn switch(&self, field: &str) -> bool {
@@ -175,6 +185,9 @@ fn misfit(field: &Field, value: &Value) -> Option<Problem> {
         (FieldKind::Logins { count_max }, Value::Array(given)) => {
             list::logins_misfit(name, given, count_max).map(invalid)
         }
+        (FieldKind::Paths { count_max }, Value::Array(given)) => {
+            list::paths_misfit(name, given, count_max).map(invalid)
+        }
         (FieldKind::Wake { count_max }, Value::Array(given)) => {
             list::wake_misfit(name, given, count_max).map(invalid)
         }
@@ -226,6 +239,7 @@ fn wanted(kind: FieldKind) -> &'static str {
         FieldKind::Span { .. } => "a length of time in a string, such as \"30m\"",
         FieldKind::Amount { .. } => "an amount in a string, such as \"2G\"",
         FieldKind::Logins { .. } => "a list of logins",
+        FieldKind::Paths { .. } => "a list of paths",
         FieldKind::Wake { .. } => "a list of {\"on\":\"post\"} and {\"on\":\"check-in\",\"branch\":NAME}",
     }
 }

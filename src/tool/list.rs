@@ -1,9 +1,11 @@
-//! Fields that hold lists: the logins that an agent hears, and what wakes it. A refusal names the place of what does not
-//! fit, as in `wake[1].branch`.
+//! Fields that hold lists: paths, the logins that an agent hears, and what wakes it. A refusal names the place of what
+//! does not fit, as in `wake[1].branch`.
 
 use serde_json::{Map, Value};
 
-use crate::name::{Branch, User};
+use super::declare::PATH_BYTES_MAX;
+use crate::error::Result;
+use crate::name::{Branch, TreePath, User};
 
 /// What is wrong with a list of logins.
 pub(super) fn logins_misfit(field: &str, given: &[Value], count_max: usize) -> Option<String> {
@@ -17,6 +19,31 @@ pub(super) fn logins_misfit(field: &str, given: &[Value], count_max: usize) -> O
             given[..at].contains(login).then(|| format!("field `{name}` repeats `{text}`"))
         })
     })
+}
+
+/// What is wrong with a list of paths. A folder may end in a slash.
+pub(super) fn paths_misfit(field: &str, given: &[Value], count_max: usize) -> Option<String> {
+    count_misfit(field, given.len(), count_max).or_else(|| {
+        given.iter().enumerate().find_map(|(at, path)| {
+            let name = format!("{field}[{at}]");
+            let Value::String(text) = path else { return Some(wants_text(&name, path)) };
+            if text.len() > PATH_BYTES_MAX {
+                return Some(format!("field `{name}` has more than {PATH_BYTES_MAX} bytes"));
+            }
+            if let Err(e) = listed_path(text) {
+                return Some(format!("field `{name}`: {e}"));
+            }
+            given[..at].contains(path).then(|| format!("field `{name}` repeats an earlier one"))
+        })
+    })
+}
+
+/// A path as a list has it.
+///
+/// # Errors
+/// Those of [`TreePath::parse`].
+pub(super) fn listed_path(text: &str) -> Result<TreePath> {
+    TreePath::parse(text.strip_suffix('/').unwrap_or(text))
 }
 
 /// What is wrong with a list of events that wake an agent.
@@ -114,6 +141,27 @@ mod tests {
         ] {
             let words = wake(&given);
             assert!(words.contains(place), "{given}: {words}");
+        }
+    }
+
+    #[test]
+    fn p13_a_path_that_is_none_is_named_by_its_place() {
+        let paths = |given: Value| paths_misfit("include", given.as_array().expect("a list"), 3);
+        assert_eq!(paths(json!([".env", "target/", "a b/*"])), None);
+        for (given, place) in [
+            (json!([]), "`include`"),
+            (json!(["a", 5]), "`include[1]`"),
+            (json!(["../a"]), "`include[0]`"),
+            (json!(["/etc/passwd"]), "`include[0]`"),
+            (json!([".fslckout"]), "`include[0]`"),
+            (json!(["/"]), "`include[0]`"),
+            (json!(["a\u{0}"]), "`include[0]`"),
+            (json!(["a", "a"]), "`include[1]` repeats"),
+            (json!(["a", "b", "c", "d"]), "limit of 3"),
+            (json!(["a".repeat(5_000)]), "4096 bytes"),
+        ] {
+            let words = paths(given).expect("refused");
+            assert!(words.contains(place), "{words}");
         }
     }
 

@@ -21,6 +21,7 @@ mod files;
 mod incoming_bundle;
 pub mod input;
 mod interface;
+mod left_out;
 mod list;
 mod page;
 mod place;

@@ -18,6 +18,7 @@ use crate::work::Workspace;
 pub(super) struct Place {
     at: At,
     password: Option<Password>,
+    global_settings: Option<PathBuf>,
     shared: Arc<Shared>,
 }
 
@@ -62,11 +63,16 @@ impl Open {
 
 impl Place {
     pub fn of_folder(folder: PathBuf, supervisor: Supervisor) -> Self {
-        Self { at: At::Folder { folder, supervisor, state: None }, password: None, shared: Arc::default() }
+        Self {
+            at: At::Folder { folder, supervisor, state: None },
+            password: None,
+            global_settings: None,
+            shared: Arc::default(),
+        }
     }
 
     pub fn of_repository(path: PathBuf) -> Self {
-        Self { at: At::Repository(path), password: None, shared: Arc::default() }
+        Self { at: At::Repository(path), password: None, global_settings: None, shared: Arc::default() }
     }
 
     /// The same with the password for the server, where the repository keeps none.
@@ -85,6 +91,11 @@ impl Place {
         Self { at, ..self }
     }
 
+    /// The same with Fossil's file of the settings that a user has for all repositories.
+    pub fn with_global_settings(self, path: Option<PathBuf>) -> Self {
+        Self { global_settings: path, ..self }
+    }
+
     /// Whether calls act in a checkout, whether or not there is one yet.
     pub fn is_checkout(&self) -> bool {
         matches!(self.at, At::Folder { .. })
@@ -99,7 +110,8 @@ impl Place {
         let opened = match &self.at {
             At::Repository(path) => Open::Repository(Repository::open(path)?),
             At::Folder { folder, supervisor, state } => {
-                let checkout = Checkout::at(folder).map_err(|e| no_checkout(folder, e))?;
+                let checkout = Checkout::at_with(folder, self.global_settings.as_deref())
+                    .map_err(|e| no_checkout(folder, e))?;
                 let beside = || StateFolder::beside(checkout.repository().path());
                 let state = state.clone().unwrap_or_else(beside);
                 let workspace =

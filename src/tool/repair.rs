@@ -67,7 +67,7 @@ fn fitted(kind: FieldKind, value: &Value) -> Value {
             let unit = |m: String| m.to_uppercase().trim_end_matches('B').trim_end_matches('I').into();
             measure(value).map_or_else(|| value.clone(), unit)
         }
-        FieldKind::Logins { .. } => listed(value),
+        FieldKind::Logins { .. } | FieldKind::Paths { .. } => listed(value),
         FieldKind::Wake { .. } => match listed(value) {
             Value::Array(events) => events.into_iter().map(event).collect(),
             other => other,

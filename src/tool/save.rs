@@ -29,7 +29,7 @@ static DECLARATION: Declaration = Declaration {
     acts: Acts::OnCheckout,
     writes: true,
     hints: Hints { read_only: false, destructive: false, idempotent: true, open_world: true },
-    fields: &commit::PARTS,
+    fields: &commit::FIELDS,
     result: schema_of_either::<CommitPreview, SaveResult>,
 };
 
@@ -64,14 +64,10 @@ impl Tool for Save {
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let comment = commit::comment(input)?;
         let again = input.again();
-        let saving = commit::prepare(call, Delivery::Push)?;
-        let remote = call.has_remote()?;
-        let mut log = vec![Operation::reads("read_status")];
-        if let SavePlan::Make(ready) = &saving {
-            log.extend((remote && ready.continues()).then(|| Operation::changes("pull")));
-            log.push(Operation::changes("check_in"));
-        }
-        log.extend(remote.then(|| Operation::changes("push")));
+        let saving = commit::prepare(call, input, Delivery::Push)?;
+        let mut log = commit::operations(call, &saving)?;
+        let sends = !matches!(saving, SavePlan::Include(_)) && call.has_remote()?;
+        log.extend(sends.then(|| Operation::changes("push")));
         Ok(Plan::change(log, commit::preview(&saving), move |permit| {
             perform(call, &saving, &comment, &again, permit)
         }))

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::declare::{Declaration, Field, FieldKind};
+use super::declare::{Declaration, Field, FieldKind, PATH_BYTES_MAX};
 
 /// The schema of a tool's input.
 #[must_use]
@@ -88,6 +88,10 @@ fn property(field: &Field) -> Value {
         FieldKind::Logins { count_max } => {
             let login = json!({"type": "string", "minLength": 1, "maxLength": 60});
             json!({"type": "array", "minItems": 1, "maxItems": count_max, "items": login})
+        }
+        FieldKind::Paths { count_max } => {
+            let path = json!({"type": "string", "minLength": 1, "maxLength": PATH_BYTES_MAX});
+            json!({"type": "array", "minItems": 1, "maxItems": count_max, "items": path})
         }
         FieldKind::Wake { count_max } => {
             let event = json!({

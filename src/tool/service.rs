@@ -93,6 +93,13 @@ impl Service {
         Self { place: self.place.keeping_state_in(StateFolder::at(folder)), ..self }
     }
 
+    /// The same for a program whose user has settings for all repositories: the path of Fossil's file of those. They
+    /// count in checkouts, as for plain Fossil.
+    #[must_use]
+    pub fn with_global_settings(self, path: Option<PathBuf>) -> Self {
+        Self { place: self.place.with_global_settings(path), ..self }
+    }
+
     /// Where its calls act, seen from who makes them.
     #[must_use]
     pub fn binding(&self) -> Binding {

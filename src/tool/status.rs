@@ -12,6 +12,7 @@ use super::declare::{Acts, Capability, Declaration, Hints};
 use super::facts::{self, CallerReport, ServerFacts};
 use super::input::Input;
 use super::interface::Tool;
+use super::left_out::LeftOutFiles;
 use super::plan::Plan;
 use super::publication::{self, Asking};
 use super::result::{ToolResult, schema_of};
@@ -43,6 +44,9 @@ struct StatusResult {
     caller_report: CallerReport,
     guidance: Guidance,
     next_call: Option<NextCall>,
+    /// What a save would leave out, for those who may read.
+    #[serde(flatten)]
+    left_out: LeftOutFiles,
     /// Why there is no next call.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocker: Option<String>,
@@ -83,6 +87,7 @@ impl Tool for Status {
             caller_report: facts::caller_report(input),
             guidance: facts::guidance(call, input),
             next_call: if may_read { facts::next_call(call, input, Some(begin)) } else { None },
+            left_out: if may_read { left_out(call) } else { LeftOutFiles::default() },
             blocker: (!may_read).then(|| {
                 format!("`{}` lacks capability `o`, without which no file can be read", call.user())
             }),
@@ -95,6 +100,12 @@ impl Tool for Status {
             Ok(preview)
         }))
     }
+}
+
+/// What a save would leave out here. Nothing where there is no checkout, or it cannot be looked at.
+fn left_out(call: &Call<'_>) -> LeftOutFiles {
+    let status = call.workspace_if_any().and_then(|workspace| workspace.checkout().status().ok());
+    status.map(|status| LeftOutFiles::of(&status.left_out)).unwrap_or_default()
 }
 
 fn host() -> String {

@@ -8,9 +8,9 @@ use memchr::{memchr, memchr_iter, memrchr};
 use parking_lot::Mutex;
 
 use super::entry::{Entry, FileKind};
-use super::ignore::Ignore;
 use super::root::Tree;
-use super::walk::Tracked;
+use super::rules::Rules;
+use super::tracked::Tracked;
 use crate::error::{Error, Kind, Result};
 use crate::name::TreePath;
 use crate::text::{as_text, without_end};
@@ -36,7 +36,7 @@ pub struct Search<'a> {
     /// Only this file, or what lies in this folder.
     pub under: Option<&'a TreePath>,
     /// What is left out.
-    pub ignore: &'a Ignore,
+    pub rules: &'a Rules,
     /// What is never left out.
     pub tracked: &'a dyn Tracked,
     /// The most lines to give.
@@ -100,9 +100,9 @@ impl Tree {
     }
 
     fn entries_under(&self, search: &Search<'_>) -> Result<Vec<Entry>> {
-        let Some(under) = search.under else { return Ok(self.walk(search.ignore, search.tracked)?.entries) };
+        let Some(under) = search.under else { return Ok(self.walk(search.rules, search.tracked)?.entries) };
         match self.open_folder(under.as_str()) {
-            Ok(_) => Ok(self.walk_in(under.as_str(), search.ignore, search.tracked)?.entries),
+            Ok(_) => Ok(self.walk_in(under.as_str(), search.rules, search.tracked)?.entries),
             Err(_) => match self.stat(under)? {
                 entry if entry.kind == FileKind::Symlink => Err(self.is_link(under)),
                 entry => Ok(vec![entry]),

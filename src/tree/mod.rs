@@ -7,12 +7,16 @@ mod aside;
 mod clear;
 mod entry;
 mod find;
+mod gitignore;
 pub mod ignore;
 mod missing;
 mod put;
 mod read;
 mod root;
+mod rules;
+mod tracked;
 mod walk;
+mod within;
 mod write;
 
 pub(crate) use aside::{name_new, new_beside, persist_new, replace_file};
@@ -20,7 +24,9 @@ pub(crate) use clear::clear;
 pub use entry::{Entry, FileKind, Stamp};
 pub use find::{Found, Hit, LINE_MAX, SEARCHED_MAX, Search, Skipped};
 pub use root::Tree;
-pub use walk::{Known, Tracked, Walk};
+pub use rules::{LeftOut, Rules, Why};
+pub use tracked::{Known, Tracked};
+pub use walk::Walk;
 
 #[cfg(test)]
 mod tests;

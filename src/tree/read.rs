@@ -26,6 +26,18 @@ impl Tree {
         Entry::of(path.clone(), &stat).ok_or_else(|| not_a_file(path, &stat))
     }
 
+    /// Whether a folder is at `path`, and not a file or a link.
+    ///
+    /// # Errors
+    /// Those of [`stat`](Self::stat), but for a folder.
+    pub fn is_folder(&self, path: &TreePath) -> Result<bool> {
+        let stat = self.lstat(path.as_str()).map_err(|e| self.explain("look at", path, e))?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            return Ok(true);
+        }
+        self.stat(path).map(|_| false)
+    }
+
     /// Reads a regular file of at most `max` bytes.
     ///
     /// # Errors

@@ -15,6 +15,11 @@ use crate::name::{Hash, TEMP_PREFIX, TreePath};
 use crate::text::replace_once;
 use crate::tree::ignore::Ignore;
 
+/// Leaves nothing out but what these patterns match.
+fn ignoring(globs: &str) -> Rules {
+    Rules { ignore: Ignore::parse(globs), dotfiles: true, ..Rules::default() }
+}
+
 /// A folder with these files in it, and the tree over it.
 fn tree(files: &[(&str, &[u8])]) -> (TempDir, Tree) {
     let folder = tempfile::tempdir().unwrap();
@@ -32,7 +37,7 @@ fn path(text: &str) -> TreePath {
 }
 
 fn walk(tree: &Tree) -> Walk {
-    tree.walk(&Ignore::default(), &()).unwrap()
+    tree.walk(&ignoring(""), &()).unwrap()
 }
 
 /// Knows the regular files of some names.
@@ -48,8 +53,12 @@ fn names(walk: &Walk) -> Vec<&str> {
     walk.entries.iter().map(|e| e.path.as_str()).collect()
 }
 
+fn left_out(walk: &Walk) -> Vec<(&str, Why)> {
+    walk.left_out.iter().map(|out| (out.path.as_str(), out.why)).collect()
+}
+
 fn find(tree: &Tree, text: &[u8]) -> Found {
-    tree.find(text, &Search { under: None, ignore: &Ignore::default(), tracked: &(), limit: 50 }).unwrap()
+    tree.find(text, &Search { under: None, rules: &ignoring(""), tracked: &(), limit: 50 }).unwrap()
 }
 
 #[test]
@@ -66,7 +75,7 @@ fn p01_a_link_out_of_the_checkout_is_not_read() {
     assert_eq!(walk(&tree).entries[1].kind, FileKind::Symlink);
     assert_eq!(tree.read_link(&path("leak")).unwrap(), b"/etc/hostname");
     assert_eq!(find(&tree, b"o").hits.len(), 1);
-    let under = Search { under: Some(&path("etc")), ignore: &Ignore::default(), tracked: &(), limit: 9 };
+    let under = Search { under: Some(&path("etc")), rules: &ignoring(""), tracked: &(), limit: 9 };
     assert_eq!(tree.find(b"o", &under).unwrap_err().kind(), Kind::Denied);
 }
 
@@ -124,7 +133,7 @@ fn p08_names_are_made_exactly_or_not_at_all() {
 fn p08_a_tracked_name_of_old_stays_usable() {
     let (_folder, tree) = tree(&[("a.", b"x"), ("aux.c", b"y")]);
     let old: BTreeSet<TreePath> = ["a.", "aux.c"].map(|p| TreePath::parse_stored(p).unwrap()).into();
-    let walk = tree.walk(&Ignore::default(), &old).unwrap();
+    let walk = tree.walk(&ignoring(""), &old).unwrap();
     assert_eq!((names(&walk), walk.refused.len()), (vec!["a.", "aux.c"], 0));
     assert_eq!(tree.read(&TreePath::parse_stored("aux.c").unwrap(), 9).unwrap(), b"y");
 }
@@ -179,7 +188,7 @@ fn p14_files_of_a_nested_checkout_are_refused() {
         tree(&[("sub/.fslckout", &[0; 2048]), ("sub/f.txt", b"x"), ("sub/deep/g", b"x"), ("a", b"x")]);
     let walk = walk(&tree);
     assert_eq!(names(&walk), ["a"]);
-    assert_eq!(walk.refused, [("sub".into(), "is another checkout".into())]);
+    assert_eq!(left_out(&walk), [("sub/", Why::NestedCheckout)]);
     for e in [
         tree.replace(&path("sub/f.txt"), b"y", None).unwrap_err(),
         tree.create(&path("sub/deep/new"), b"y").unwrap_err(),
@@ -201,9 +210,9 @@ fn known_files_are_given_by_number_and_those_of_another_checkout_are_not() {
     ]);
     fs::set_permissions(folder.path().join("run"), fs::Permissions::from_mode(0o755)).unwrap();
     let known = Named(&["a", "sub/f", "run", ".ocx-tmp-1", "gone"]);
-    let walk = tree.walk_past(&known, &Ignore::parse("a"), &()).unwrap();
+    let walk = tree.walk_past(&known, &ignoring("a"), &()).unwrap();
     assert_eq!((names(&walk), &walk.known[..]), (vec!["b", "run"], &[0][..]));
-    assert_eq!(walk.refused, [("sub".into(), "is another checkout".into())]);
+    assert_eq!(left_out(&walk), [("a", Why::IgnoreGlob), ("sub/", Why::NestedCheckout)][1..]);
 }
 
 #[test]
@@ -226,8 +235,7 @@ fn p17_glob_characters_and_dashes_name_one_file() {
     tree.create(&path("-dash.txt"), b"c").unwrap();
     assert_eq!(fs::read(folder.path().join("starX.txt")).unwrap(), b"a");
     assert_eq!(names(&walk(&tree)), ["-dash.txt", "star*.txt", "starX.txt"]);
-    let under =
-        Search { under: Some(&path("star*.txt")), ignore: &Ignore::default(), tracked: &(), limit: 9 };
+    let under = Search { under: Some(&path("star*.txt")), rules: &ignoring(""), tracked: &(), limit: 9 };
     assert_eq!(tree.find(b"b", &under).unwrap().hits.len(), 1);
 }
 
@@ -263,7 +271,7 @@ fn t20_the_text_to_find_is_literal() {
         );
     }
     assert_eq!(find(&tree, b"\n").total, 3);
-    let empty = tree.find(b"", &Search { under: None, ignore: &Ignore::default(), tracked: &(), limit: 9 });
+    let empty = tree.find(b"", &Search { under: None, rules: &ignoring(""), tracked: &(), limit: 9 });
     assert_eq!(empty.unwrap_err().kind(), Kind::Invalid);
 }
 
@@ -273,7 +281,7 @@ fn find_names_what_it_skips_and_counts_what_it_cuts() {
         tree(&[("a", b"x\nx\nx\n"), ("b", b"y x\n"), ("bin", b"x\0"), ("latin", b"x caf\xe9\n")]);
     fs::File::create(folder.path().join("huge")).unwrap().set_len(SEARCHED_MAX + 1).unwrap();
     let found =
-        tree.find(b"x", &Search { under: None, ignore: &Ignore::default(), tracked: &(), limit: 2 }).unwrap();
+        tree.find(b"x", &Search { under: None, rules: &ignoring(""), tracked: &(), limit: 2 }).unwrap();
     assert_eq!((found.hits.len(), found.total, found.files, found.more), (2, 4, 2, false));
     let skipped: Vec<_> = found.skipped.iter().map(|s| (s.path.as_str(), s.size, s.why)).collect();
     assert_eq!(
@@ -333,9 +341,84 @@ fn ignored_files_are_named_and_tracked_ones_are_never_ignored() {
         ("src/c", b""),
     ]);
     let tracked: BTreeSet<TreePath> = ["b.o", "target/kept"].map(path).into();
-    let walk = tree.walk(&Ignore::parse("*.o target out/"), &tracked).unwrap();
+    let walk = tree.walk(&ignoring("*.o target out/"), &tracked).unwrap();
     assert_eq!(names(&walk), ["b.o", "src/c", "target/kept"]);
-    assert_eq!(walk.ignored, ["a.o", "out/", "target/"]);
+    // A folder that is entered for a tracked file is told by what else is in it.
+    assert_eq!(
+        left_out(&walk),
+        [("a.o", Why::IgnoreGlob), ("out/", Why::IgnoreGlob), ("target/x/", Why::IgnoreGlob)]
+    );
+}
+
+#[test]
+fn g10_a_gitignore_leaves_out_untracked_files_of_its_folder() {
+    let (_folder, tree) = tree(&[
+        (".gitignore", b"/target\n*.log\n!keep.log\nbuild/\n**/cache/*\n\\#x\n#y\n"),
+        ("target/debug/x", b""),
+        ("a.log", b""),
+        ("keep.log", b""),
+        ("build", b""),
+        ("sub/build/x", b""),
+        ("sub/target", b""),
+        ("sub/.gitignore", b"!a.log\nonly-here\n"),
+        ("sub/a.log", b""),
+        ("sub/deep/a.log", b""),
+        ("sub/only-here", b""),
+        ("only-here", b""),
+        ("a/cache/x", b""),
+        ("#x", b""),
+        ("#y", b""),
+    ]);
+    let tracked: BTreeSet<TreePath> = ["a.log", "sub/build/x"].map(path).into();
+    let walk = tree.walk(&ignoring(""), &tracked).unwrap();
+    let taken = [
+        "#y",
+        ".gitignore",
+        "a.log",
+        "build",
+        "keep.log",
+        "only-here",
+        "sub/.gitignore",
+        "sub/a.log",
+        "sub/build/x",
+        "sub/deep/a.log",
+        "sub/target",
+    ];
+    assert_eq!(names(&walk), taken);
+    let out = ["#x", "a/cache/x", "sub/only-here", "target/"].map(|path| (path, Why::GitIgnore));
+    assert_eq!(left_out(&walk), out);
+    assert_eq!(walk.refused, []);
+    for (text, why) in [
+        ("sub/new.log", Some(Why::GitIgnore)),
+        ("target/new", Some(Why::GitIgnore)),
+        ("a.log", None),
+        ("sub/a.log", None),
+    ] {
+        assert_eq!(tree.why_left_out(&path(text), &ignoring(""), &tracked).unwrap(), why, "{text}");
+    }
+}
+
+#[test]
+fn g10_a_gitignore_that_cannot_be_read_refuses_and_hostile_ones_end() {
+    let started = std::time::Instant::now();
+    let deep = ["a"; 60].join("/");
+    let hostile = ["*a".repeat(900) + "b", "[".repeat(3_000), "a*".repeat(3_000) + "b", "**/a/**/b/".into()];
+    let (folder, tree) = tree(&[
+        (".gitignore", hostile.join("\n").as_bytes()),
+        (&deep, b""),
+        (&"a".repeat(200), b""),
+        ("big/.gitignore", &vec![b'x'; 300 << 10]),
+        ("big/f", b""),
+        ("stars/.gitignore", ("**/a/".repeat(500) + "b").as_bytes()),
+        ("stars/a/a/a/a/f", b""),
+    ]);
+    symlink("/etc/passwd", folder.path().join("a/.gitignore")).unwrap();
+    let walk = tree.walk(&ignoring(""), &()).unwrap();
+    assert!(names(&walk).contains(&deep.as_str()));
+    let [(big, too_big), (stars, too_many), ..] = &walk.refused[..] else { panic!("{:?}", walk.refused) };
+    assert!(big == "big/.gitignore" && too_big.contains("262144 bytes"), "{too_big}");
+    assert!(stars == "stars/.gitignore" && too_many.contains("too many `**`"), "{too_many}");
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
 
 #[test]
@@ -527,7 +610,7 @@ proptest! {
         let (mut good, mut bad): (Vec<String>, Vec<String>) = all.into_iter().partition(|n| TreePath::parse(n).is_ok());
         good.sort();
         bad.sort();
-        let walk = tree.walk(&ignore, &()).unwrap();
+        let walk = tree.walk(&Rules { ignore, dotfiles: true, ..Rules::default() }, &()).unwrap();
         prop_assert_eq!(names(&walk), good);
         prop_assert_eq!(walk.refused.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>(), bad);
     }

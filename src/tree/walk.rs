@@ -1,17 +1,18 @@
-//! Listing the tree. Every file is an entry, or ignored, or refused by name.
+//! Listing the tree. Every file is an entry, or left out by a rule, or refused by name.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
-use std::ops::Bound;
 use std::os::fd::OwnedFd;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
-use super::entry::{Entry, FileKind, Stamp, kind, special};
-use super::ignore::Ignore;
+use super::entry::{Entry, Stamp, kind, special};
+use super::gitignore::{self, GitIgnore};
 use super::root::{FOLDER, Tree};
+use super::rules::{LeftOut, Rules, Why};
+use super::tracked::{Known, Tracked};
+use super::within::Within;
 use crate::error::{Error, Result};
 use crate::name::{TEMP_PREFIX, TreePath, shown};
 
@@ -32,96 +33,37 @@ const DATABASES: [&str; 3] = [".fslckout", "_FOSSIL_", ".fos"];
 pub struct Walk {
     /// The files and links that a check-in would hold, sorted by the bytes of their paths.
     pub entries: Vec<Entry>,
-    /// What an ignore pattern left out, as shown names. A folder that was not entered ends in `/`.
-    pub ignored: Vec<String>,
+    /// What a rule leaves out, sorted by path.
+    pub left_out: Vec<LeftOut>,
+    /// Entries that a rule would leave out, had nobody asked for them. Sorted.
+    pub included: Vec<TreePath>,
     /// What a check-in cannot hold: the shown name and the reason.
     pub refused: Vec<(String, String)>,
     /// The numbers of the known files, which are not among the entries. They are in no order, and one may occur twice.
     pub known: Vec<usize>,
 }
 
-/// Which files are known as they lie on disk. A walk need not describe those.
-pub trait Known: Sync {
-    /// The number of the file at `path`, if it is known to be of this kind and with this stamp.
-    fn number(&self, path: &str, kind: FileKind, stamp: &Stamp) -> Option<usize>;
-}
-
-/// Nothing is known.
-impl Known for () {
-    fn number(&self, _path: &str, _kind: FileKind, _stamp: &Stamp) -> Option<usize> {
-        None
-    }
-}
-
-/// Which paths the parent check-in holds. These are never ignored.
-pub trait Tracked: Sync {
-    /// Whether `path` is tracked.
-    fn holds(&self, path: &str) -> bool;
-
-    /// Whether some tracked path lies in `folder`.
-    fn reaches_into(&self, folder: &str) -> bool;
-}
-
-impl<V: Sync> Tracked for BTreeMap<TreePath, V> {
-    fn holds(&self, path: &str) -> bool {
-        self.contains_key(path)
-    }
-
-    fn reaches_into(&self, folder: &str) -> bool {
-        let folder = format!("{folder}/");
-        self.range::<str, _>(from(&folder)).next().is_some_and(|(path, _)| path.as_str().starts_with(&folder))
-    }
-}
-
-impl Tracked for BTreeSet<TreePath> {
-    fn holds(&self, path: &str) -> bool {
-        self.contains(path)
-    }
-
-    fn reaches_into(&self, folder: &str) -> bool {
-        let folder = format!("{folder}/");
-        self.range::<str, _>(from(&folder)).next().is_some_and(|path| path.as_str().starts_with(&folder))
-    }
-}
-
-/// The range of all paths from `start` on.
-fn from(start: &str) -> (Bound<&str>, Bound<&str>) {
-    (Bound::Included(start), Bound::Unbounded)
-}
-
-/// Nothing is tracked.
-impl Tracked for () {
-    fn holds(&self, _path: &str) -> bool {
-        false
-    }
-
-    fn reaches_into(&self, _folder: &str) -> bool {
-        false
-    }
-}
-
 impl Tree {
     /// Lists the tree. Links are entries and are not followed. Empty folders count as nothing. Fossil's own files and
-    /// half-written ones are left out. Other checkouts, special files and names that Fossil cannot store are refused
-    /// by name.
+    /// half-written ones are skipped. Special files and names that Fossil cannot store are refused by name.
     ///
     /// # Errors
     /// `Denied` or `Io`, naming a folder that cannot be listed.
-    pub fn walk(&self, ignore: &Ignore, tracked: &dyn Tracked) -> Result<Walk> {
-        self.walk_in("", ignore, tracked)
+    pub fn walk(&self, rules: &Rules, tracked: &dyn Tracked) -> Result<Walk> {
+        self.walk_in("", rules, tracked)
     }
 
     /// As [`walk`](Self::walk), but a file that `known` knows is listed only by its number.
     ///
     /// # Errors
     /// Those of [`walk`](Self::walk).
-    pub fn walk_past(&self, known: &dyn Known, ignore: &Ignore, tracked: &dyn Tracked) -> Result<Walk> {
-        Job::new(self, ignore, tracked, known).run("")
+    pub fn walk_past(&self, known: &dyn Known, rules: &Rules, tracked: &dyn Tracked) -> Result<Walk> {
+        Job::new(self, rules, tracked, known).run("")
     }
 
     /// Lists the part of the tree in one folder.
-    pub(super) fn walk_in(&self, folder: &str, ignore: &Ignore, tracked: &dyn Tracked) -> Result<Walk> {
-        Job::new(self, ignore, tracked, &()).run(folder)
+    pub(super) fn walk_in(&self, folder: &str, rules: &Rules, tracked: &dyn Tracked) -> Result<Walk> {
+        Job::new(self, rules, tracked, &()).run(folder)
     }
 
     /// Whether the folder at `path` is the root of a checkout.
@@ -153,15 +95,15 @@ impl Tree {
 /// A walk: its rules, and the folders that its threads have yet to list.
 struct Job<'a> {
     tree: &'a Tree,
-    ignore: &'a Ignore,
+    rules: &'a Rules,
     tracked: &'a dyn Tracked,
     known: &'a dyn Known,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
-/// A folder, and whether a pattern ignores everything in it.
-type Folder = (Vec<u8>, bool);
+/// A folder, and what holds for everything in it.
+type Folder = (Vec<u8>, Within);
 
 #[derive(Default)]
 struct Queue {
@@ -172,13 +114,12 @@ struct Queue {
 }
 
 impl<'a> Job<'a> {
-    fn new(tree: &'a Tree, ignore: &'a Ignore, tracked: &'a dyn Tracked, known: &'a dyn Known) -> Self {
-        Self { tree, ignore, tracked, known, queue: Mutex::default(), changed: Condvar::new() }
+    fn new(tree: &'a Tree, rules: &'a Rules, tracked: &'a dyn Tracked, known: &'a dyn Known) -> Self {
+        Self { tree, rules, tracked, known, queue: Mutex::default(), changed: Condvar::new() }
     }
 
     fn run(self, folder: &str) -> Result<Walk> {
-        let ignored = !folder.is_empty() && self.ignore.matches_folder(folder);
-        self.queue().waiting.push((folder.as_bytes().to_vec(), ignored));
+        self.queue().waiting.push((folder.as_bytes().to_vec(), Within::unknown(folder)));
         let mut walk = self.work(WORTH_A_THREAD);
         if !self.queue().waiting.is_empty() {
             std::thread::scope(|scope| {
@@ -194,8 +135,10 @@ impl<'a> Job<'a> {
             return Err(e);
         }
         walk.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        walk.ignored.sort_unstable();
+        walk.left_out.sort_unstable();
+        walk.included.sort_unstable();
         walk.refused.sort_unstable();
+        walk.refused.dedup();
         Ok(walk)
     }
 
@@ -206,8 +149,8 @@ impl<'a> Job<'a> {
     /// Lists folders until none is left or `enough` are waiting.
     fn work(&self, enough: usize) -> Walk {
         let mut walker = Walker { job: self, walk: Walk::default(), folders: Vec::new(), known: Vec::new() };
-        while let Some((path, ignored)) = self.next(enough) {
-            let listed = walker.folder(&path, ignored);
+        while let Some((path, within)) = self.next(enough) {
+            let listed = walker.folder(&path, within);
             let mut queue = self.queue();
             queue.busy -= 1;
             queue.waiting.append(&mut walker.folders);
@@ -242,7 +185,8 @@ impl<'a> Job<'a> {
 impl Walk {
     fn append(&mut self, mut other: Self) {
         self.entries.append(&mut other.entries);
-        self.ignored.append(&mut other.ignored);
+        self.left_out.append(&mut other.left_out);
+        self.included.append(&mut other.included);
         self.refused.append(&mut other.refused);
         self.known.append(&mut other.known);
     }
@@ -260,18 +204,20 @@ struct Walker<'a> {
 
 impl Walker<'_> {
     /// Lists one folder.
-    fn folder(&mut self, path: &[u8], ignored: bool) -> Result<(), Errno> {
+    fn folder(&mut self, path: &[u8], mut within: Within) -> Result<(), Errno> {
         let folder = match self.job.tree.open_listing(path) {
             // It has gone, or become something else, since its own folder was listed.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !path.is_empty() => return Ok(()),
             opened => opened?,
         };
-        let before = (self.walk.entries.len(), self.walk.ignored.len(), self.walk.refused.len());
+        let text = String::from_utf8_lossy(path);
+        let mut others = Vec::new();
         let mut full = path.to_vec();
         if !path.is_empty() {
             full.push(b'/');
         }
         let stem = full.len();
+        let (mut is_checkout, mut has_rules) = (false, false);
         let mut room = [MaybeUninit::uninit(); NAMES_ROOM];
         let mut list = RawDir::new(&folder, &mut room);
         while let Some(item) = list.next() {
@@ -284,68 +230,107 @@ impl Walker<'_> {
                 Err(Errno::NOENT) => continue,
                 stat => stat?,
             };
-            if stem > 0
+            is_checkout |= stem > 0
                 && DATABASES.iter().any(|d| d.as_bytes() == name.to_bytes())
-                && is_checkout_database(&stat)
-            {
-                self.walk.entries.truncate(before.0);
-                self.walk.ignored.truncate(before.1);
-                self.walk.refused.truncate(before.2);
-                self.folders.clear();
-                self.known.clear();
-                self.refuse(path, "is another checkout".to_owned());
-                return Ok(());
-            }
+                && is_checkout_database(&stat);
+            has_rules |= name.to_bytes() == gitignore::NAME.as_bytes();
             full.truncate(stem);
             full.extend_from_slice(name.to_bytes());
-            self.item(&full, &stat, ignored);
+            self.item(&full, &stat, &mut others);
+        }
+        if is_checkout && !self.job.tracked.reaches_into(&text) {
+            self.known.clear();
+            self.leave_out(path, Why::NestedCheckout, true);
+            return Ok(());
         }
         self.walk.known.append(&mut self.known);
+        if is_checkout {
+            within = within.judged(Some(Why::NestedCheckout));
+        }
+        if has_rules {
+            within.git = Some(GitIgnore::of(&text, within.git.take()));
+        }
+        for (path, stat) in others {
+            self.other(&text, &mut within, path, &stat);
+        }
         Ok(())
     }
 
-    /// Puts one thing on disk where it belongs.
-    fn item(&mut self, path: &[u8], stat: &Stat, ignored: bool) {
-        let Job { tree, tracked, ignore, known, .. } = self.job;
+    /// Puts a tracked file where it belongs, and anything else among the others.
+    fn item(&mut self, path: &[u8], stat: &Stat, others: &mut Vec<(Vec<u8>, Stat)>) {
+        let Job { tree, tracked, known, .. } = self.job;
         let file_type = FileType::from_raw_mode(stat.st_mode);
         let text = String::from_utf8_lossy(path);
         if is_own(path, file_type) || tree.is_kept_out(&text, stat) {
             return;
         }
         if file_type == FileType::Directory {
-            return self.subfolder(path, &text, ignored);
+            return others.push((path.to_vec(), *stat));
         }
         if let Some(number) = kind(stat).and_then(|kind| known.number(&text, kind, &Stamp::of(stat))) {
             return self.known.push(number);
         }
-        let is_tracked = tracked.holds(&text);
-        if !is_tracked && (ignored || ignore.matches(&text)) {
-            if !ignored {
-                self.walk.ignored.push(shown(path));
-            }
-            return;
+        if tracked.holds(&text) {
+            self.take(path, stat, true);
+        } else {
+            others.push((path.to_vec(), *stat));
         }
+    }
+
+    /// Judges what lies in a folder and is not tracked, and enters folders.
+    fn other(&mut self, folder: &str, within: &mut Within, path: Vec<u8>, stat: &Stat) {
+        let Job { tree, tracked, rules, .. } = self.job;
+        let text = String::from_utf8_lossy(&path).into_owned();
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        let is_tracked = || is_folder && tracked.reaches_into(&text);
+        // With a `.gitignore`, not to judge a folder is cheaper; without one, not to look for tracked files in it.
+        if within.git.is_some() && is_tracked() {
+            return self.folders.push((path, within.for_tracked()));
+        }
+        let why = within.why((rules, tree), folder, &text, is_folder).unwrap_or_else(|unread| {
+            self.walk.refused.push(unread);
+            None
+        });
+        let may_enter =
+            |why: Why| why.can_be_included() && (rules.includes(&text) || rules.includes_in(&text));
+        match why {
+            Some(_) if within.git.is_none() && is_tracked() => {
+                self.folders.push((path, within.for_tracked()));
+            }
+            _ if is_folder && why.is_none_or(may_enter) => {
+                self.folders.push((path, within.clone().judged(why)));
+            }
+            Some(why) if is_folder || !(why.can_be_included() && rules.includes(&text)) => {
+                self.leave_out(&path, why, is_folder);
+            }
+            _ => {
+                let taken = self.take(&path, stat, false);
+                self.walk.included.extend(taken.filter(|_| why.is_some()));
+            }
+        }
+    }
+
+    /// Makes an entry of a file. Returns its path unless it is refused.
+    fn take(&mut self, path: &[u8], stat: &Stat, is_tracked: bool) -> Option<TreePath> {
+        let file_type = FileType::from_raw_mode(stat.st_mode);
         let entry = checked(path, is_tracked)
             .and_then(|path| Entry::of(path, stat).ok_or_else(|| format!("is {}", special(file_type))));
         match entry {
-            Ok(entry) => self.walk.entries.push(entry),
-            Err(why) => self.refuse(path, why),
+            Ok(entry) => {
+                let path = (!is_tracked).then(|| entry.path.clone());
+                self.walk.entries.push(entry);
+                path
+            }
+            Err(why) => {
+                self.walk.refused.push((shown(path), why));
+                None
+            }
         }
     }
 
-    /// Puts a folder on the list of those to enter, unless everything in it is ignored.
-    fn subfolder(&mut self, path: &[u8], text: &str, ignored: bool) {
-        let newly = !ignored && self.job.ignore.matches_folder(text);
-        if newly {
-            self.walk.ignored.push(format!("{}/", shown(path)));
-        }
-        if !(newly || ignored) || self.job.tracked.reaches_into(text) {
-            self.folders.push((path.to_vec(), newly || ignored));
-        }
-    }
-
-    fn refuse(&mut self, path: &[u8], why: String) {
-        self.walk.refused.push((shown(path), why));
+    fn leave_out(&mut self, path: &[u8], why: Why, is_folder: bool) {
+        let slash = if is_folder { "/" } else { "" };
+        self.walk.left_out.push(LeftOut { path: shown(path) + slash, why });
     }
 }
 

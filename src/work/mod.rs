@@ -2,6 +2,7 @@
 
 mod branch;
 mod comment;
+mod forbidden;
 mod journal;
 mod save;
 mod save_lock;
@@ -9,6 +10,7 @@ mod workspace;
 
 pub use branch::working_branch;
 pub use comment::Comment;
+pub use forbidden::{Unresolved, Untested};
 pub use journal::{Begun, Journal, Saved};
-pub use save::{Delivery, Evidence, ReadySave, SavePlan, TestChange, Unsent, Untested, settings_changed};
+pub use save::{Delivery, ReadySave, SavePlan, TestChange, ToInclude, Unsent, settings_changed};
 pub use workspace::{Standing, Workspace, set_objective};

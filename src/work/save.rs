@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::branch::{check_parent, working_branch};
+use super::forbidden::{refuse_conflicted, refuse_names, refuse_untested, unchanged};
 use super::journal::{Begun, Journal};
 use super::save_lock::SaveLock;
 use super::{Comment, Workspace};
@@ -15,11 +16,8 @@ use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, TreePath, User, time::julian_now};
 use crate::repo::store::CheckInInfo;
 use crate::sync::{Remote, SyncOptions, Synced};
-use crate::testing::evidence::Pass;
+use crate::testing::evidence::TestEvidence;
 use crate::testing::{DECLARED_FILE, Declared, Test};
-
-/// How many names one refusal lists.
-const NAMES_MAX: usize = 10;
 
 /// How a check-in gets to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +34,8 @@ pub enum SavePlan {
     Make(Box<ReadySave>),
     /// Nothing has changed; send these, which were saved before.
     Send(Unsent),
+    /// Include files, which then must be tested before a save can be made.
+    Include(Box<ToInclude>),
 }
 
 /// Check-ins that were saved before and not sent.
@@ -43,16 +43,15 @@ pub struct Unsent {
     /// The check-ins, the newest last.
     pub check_ins: Vec<Hash>,
     /// What is known of the tests on the files as they are.
-    pub tests: Vec<Evidence>,
+    pub tests: Vec<TestEvidence>,
 }
 
-/// What is known of a declared test on the tree to be saved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evidence {
-    /// The test's name.
-    pub test: String,
-    /// Its pass on exactly this tree, if it has one.
-    pub pass: Option<Pass>,
+/// Files that a save was asked to take along, and that tests have not seen yet.
+pub struct ToInclude {
+    /// The files that will be taken from now on.
+    pub files: Vec<TreePath>,
+    /// Why they cannot be saved now.
+    pub untested: Error,
 }
 
 /// A save that may be made.
@@ -68,7 +67,7 @@ pub struct ReadySave {
     /// Its user.
     pub user: User,
     /// The evidence of each declared test, which all have passed on exactly this tree; empty if none is declared.
-    pub tests: Vec<Evidence>,
+    pub tests: Vec<TestEvidence>,
     /// Declared tests that differ from the parent's.
     pub tests_changed: Vec<TestChange>,
 }
@@ -92,35 +91,35 @@ pub struct TestChange {
     pub new: Option<String>,
 }
 
-/// Declared tests without a pass on the tree to be saved.
-#[derive(Debug)]
-pub struct Untested(pub Vec<String>);
-
 impl Workspace {
-    /// Finds what a save would do now. Changes nothing.
+    /// Finds what a save would do now that takes `include` along: files that a rule leaves out, and folders with all
+    /// that is in them. Changes nothing.
     ///
     /// # Errors
     /// `Unchanged` if there is nothing to save or send; `Untested`, `Closed`, `WouldFork`, `Refused` or `Invalid` for
     /// what forbids the save, which it names.
-    pub fn plan_save(&self, user: &User, delivery: Delivery, cancel: &Cancel) -> Result<SavePlan> {
+    pub fn plan_save(
+        &self,
+        user: &User,
+        delivery: Delivery,
+        include: &[TreePath],
+        cancel: &Cancel,
+    ) -> Result<SavePlan> {
         let checkout = self.checkout();
         // While another save is stored and the checkout has not moved to it yet, it would look like a fork.
         let _lock = SaveLock::take(checkout.root(), cancel)?;
-        let status = checkout.status()?;
+        include.iter().try_for_each(|path| checkout.check_included(path))?;
+        let status = checkout.status_including(include)?;
         if status.changes.is_empty() && status.refused.is_empty() {
             let unsent = self.unsent()?;
             if !unsent.is_empty() && (delivery == Delivery::Bundle || self.remote()?.is_some()) {
                 let tests = self.evidence(&status, &self.declared_in(&status)?)?;
                 return Ok(SavePlan::Send(Unsent { check_ins: unsent, tests }));
             }
-            let ignored = if status.ignored.is_empty() { "" } else { "; ignored files don't count" };
-            return Err(Error::new(
-                Kind::Unchanged,
-                format!("nothing has changed since the last check-in{ignored}"),
-            )
-            .with_hint("There is nothing to save; edit a file first."));
+            return Err(unchanged(&status));
         }
         refuse_names(&status)?;
+        refuse_conflicted(checkout.conflicted(&status)?)?;
         let store = checkout.repository().store();
         let parent = store.check_in(&checkout.parent()?)?;
         check_parent(&parent, user, &self.saved()?, julian_now())?;
@@ -128,7 +127,12 @@ impl Workspace {
         let declared = self.declared_in(&status)?;
         let tree = status.tree_hash();
         let tests = self.evidence(&status, &declared)?;
-        refuse_untested(&tests)?;
+        match refuse_untested(&tests) {
+            Err(untested) if !status.included.is_empty() => {
+                return Ok(SavePlan::Include(Box::new(ToInclude { files: status.included, untested })));
+            }
+            tested => tested?,
+        }
         let tests_changed = tests_changed(&self.parent_tests(&parent.hash), &declared);
         Ok(SavePlan::Make(Box::new(ReadySave {
             status,
@@ -260,8 +264,8 @@ impl Workspace {
     }
 
     /// What is known of each declared test on the files of a status.
-    fn evidence(&self, status: &Status, declared: &Declared) -> Result<Vec<Evidence>> {
-        let of = |test: &Test| Ok(Evidence { test: test.name.clone(), pass: self.pass(test, status)? });
+    fn evidence(&self, status: &Status, declared: &Declared) -> Result<Vec<TestEvidence>> {
+        let of = |test: &Test| Ok(TestEvidence { test: test.name.clone(), pass: self.pass(test, status)? });
         declared.tests().iter().map(of).collect()
     }
 
@@ -274,48 +278,6 @@ impl Workspace {
         });
         content.and_then(|c| Declared::parse(&c)).unwrap_or_default()
     }
-}
-
-/// Refuses tests that have no pass on the tree.
-fn refuse_untested(tests: &[Evidence]) -> Result<()> {
-    let missing: Vec<String> = tests.iter().filter(|t| t.pass.is_none()).map(|t| t.test.clone()).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let names: Vec<String> = missing.iter().map(|n| format!("`{n}`")).collect();
-    let tests = if names.len() == 1 { "test" } else { "tests" };
-    let what = format!("{tests} {} not passed on these files as they are", shown(&names, "has", "have"));
-    Err(Error::new(Kind::Untested, what)
-        .with_hint(
-            "Run the tests, mend what fails, and save when every test has passed since the last change.",
-        )
-        .caused_by(Untested(missing)))
-}
-
-impl std::fmt::Display for Untested {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.join(", "))
-    }
-}
-
-impl std::error::Error for Untested {}
-
-fn shown(names: &[String], one: &str, many: &str) -> String {
-    let verb = if names.len() == 1 { one } else { many };
-    format!("{} {verb}", names.join(", "))
-}
-
-fn refuse_names(status: &Status) -> Result<()> {
-    if status.refused.is_empty() {
-        return Ok(());
-    }
-    let mut names: Vec<String> =
-        status.refused.iter().take(NAMES_MAX).map(|(name, why)| format!("`{name}` ({why})")).collect();
-    if status.refused.len() > NAMES_MAX {
-        names.push(format!("and {} more", status.refused.len() - NAMES_MAX));
-    }
-    Err(Error::new(Kind::Invalid, format!("a check-in cannot hold {}", names.join(", ")))
-        .with_hint("Rename, remove or ignore what is named; nothing was saved."))
 }
 
 fn tests_changed(old: &Declared, new: &Declared) -> Vec<TestChange> {

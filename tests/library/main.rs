@@ -15,3 +15,4 @@ mod records;
 mod reference;
 mod status;
 mod sync;
+mod taken;

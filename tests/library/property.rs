@@ -184,6 +184,7 @@ fn check_rounds(rounds: &[Vec<Edit>]) {
     let (ours, theirs) = (Place::new(), Place::by_plain_fossil(&[]));
     for place in [&ours, &theirs] {
         place.fossil(&["settings", "allow-symlinks", "on"]);
+        place.fossil(&["settings", "dotfiles", "on"]);
     }
     let mut model = Model::new();
     for edits in rounds {

@@ -9,7 +9,8 @@ use std::time::Duration;
 use crate::support::{Fossil, Place, ann, changes, check_in};
 use ocx::checkout::{CheckIn, Checkout, How};
 use ocx::error::Kind;
-use ocx::name::User;
+use ocx::name::{TreePath, User};
+use ocx::tree::Why;
 
 /// A place whose first check-in holds `a.txt` with `one`.
 fn started() -> Place {
@@ -21,6 +22,11 @@ fn started() -> Place {
 
 fn refused(place: &Place) -> Vec<(String, String)> {
     place.checkout.status().unwrap().refused
+}
+
+fn left_out(place: &Place) -> Vec<(String, Why)> {
+    let status = place.checkout.status().unwrap();
+    status.left_out.into_iter().map(|out| (out.path, out.why)).collect()
 }
 
 /// A check-in is refused with this kind, naming `what`, and leaves everything as it was.
@@ -371,11 +377,18 @@ fn p11_names_that_differ_by_case_are_two_files() {
 }
 
 #[test]
-fn p14_a_nested_checkout_is_refused_by_name() {
+fn p14_a_nested_checkout_is_left_out_by_name_and_its_tracked_files_are_taken() {
     let place = started();
     Checkout::open(&place.repository, &place.path("sub"), None, Some(&ann())).unwrap();
-    assert_refused(&place, Kind::Invalid, "`sub` cannot be checked in: is another checkout");
+    place.write("sub/new.txt", "new\n");
+    assert_eq!(left_out(&place), [("sub/".to_owned(), Why::NestedCheckout)]);
+    assert_refused(&place, Kind::Unchanged, "nothing");
     assert_eq!(Checkout::at(&place.path("sub")).unwrap().root(), place.path("sub"));
+    let included = place.checkout.status_including(&[TreePath::parse("sub").unwrap()]).unwrap();
+    assert_eq!((included.changes.len(), included.included.len()), (0, 0));
+    place.fossil(&["add", "sub/new.txt"]);
+    assert_eq!(place.changes(), [("sub/new.txt".into(), How::Added)]);
+    assert!(left_out(&place).contains(&("sub/a.txt".to_owned(), Why::NestedCheckout)));
 }
 
 #[test]
@@ -385,8 +398,9 @@ fn p16_what_is_ignored_is_listed_and_tracked_files_never_are() {
     place.write("new.key", "secret\n");
     place.write("build/out.o", "o");
     place.write("a.txt", "two\n");
-    let status = place.checkout.status().unwrap();
-    assert_eq!(status.ignored, ["build/", "new.key"]);
+    place.fossil(&["settings", "dotfiles", "on"]);
+    let out = ["build/", "new.key"].map(|path| (path.to_owned(), Why::IgnoreGlob));
+    assert_eq!(left_out(&place), out);
     place.check_in("ignoring", None).unwrap();
     assert_eq!(place.fossil(&["ls"]), ".fossil-settings/ignore-glob\na.txt\n");
     assert_eq!(place.fossil(&["extras"]), "");
@@ -472,6 +486,7 @@ fn the_manifest_setting_writes_its_files_as_fossil_does() {
 fn the_manifest_setting_may_stand_in_the_tree() {
     let place = started();
     place.write(".fossil-settings/manifest", "u\n");
+    place.fossil(&["add", "--dotfiles", ".fossil-settings"]);
     let checkout = Checkout::at(place.checkout.root()).unwrap();
     let made = check_in(&checkout, "setting", None).unwrap();
     assert_eq!(fs::read_to_string(place.path("manifest.uuid")).unwrap().trim(), made.hash.as_str());

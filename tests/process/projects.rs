@@ -207,8 +207,9 @@ fn n19_what_a_test_leaves_stands_in_no_ones_way() {
         return;
     }
     let nest = "import os\nos.chdir('t')\nfor i in range(3000):\n os.mkdir('d'); os.chdir('d')";
-    let command =
-        format!("[ -f t ] || {{ mkdir -p t/ro/x; mkfifo t/f; python3 -c \"{nest}\"; chmod 000 t/ro/x t/ro; }}");
+    let command = format!(
+        "[ -f t ] || {{ mkdir -p t/ro/x; mkfifo t/f; python3 -c \"{nest}\"; chmod 000 t/ro/x t/ro; }}"
+    );
     let mut bench = Bench::new(&command, &[]);
     bench.passes();
     bench.write("t", "a stored file\n");

@@ -214,6 +214,7 @@ pub fn fitting(field: &Field) -> Value {
         FieldKind::Span { default, .. } => default.to_string().into(),
         FieldKind::Amount { default, .. } => default.to_string().into(),
         FieldKind::Logins { .. } => json!(["alice"]),
+        FieldKind::Paths { .. } => json!(["a.txt"]),
         FieldKind::Wake { .. } => json!([{"on": "post"}]),
     }
 }

@@ -145,7 +145,9 @@ fn every_text_and_number_has_a_bound() {
                 FieldKind::Amount { min, max, default } => {
                     assert!((min..=max).contains(&default), "{}", field.name);
                 }
-                FieldKind::Logins { count_max } | FieldKind::Wake { count_max } => {
+                FieldKind::Logins { count_max }
+                | FieldKind::Paths { count_max }
+                | FieldKind::Wake { count_max } => {
                     assert!((1..=100).contains(&count_max), "{}", field.name);
                 }
                 FieldKind::Flag | FieldKind::Switch => {}
@@ -168,6 +170,7 @@ fn the_help_of_every_command_is_as_its_snapshot_shows() {
             login: None,
             password: None,
             state: None,
+            global_settings: None,
         };
         let args = [command.as_str(), "--help"].iter().filter(|a| !a.is_empty()).map(Into::into).collect();
         assert_eq!(cli::run(args, &mut terminal), cli::Next::Exit(0));

@@ -83,6 +83,7 @@ fn wrong(field: &Field) -> Vec<Value> {
             ]);
         }
         FieldKind::Logins { .. } => values.extend([json!(["ann", 5]), json!(["a b"]), json!("ann")]),
+        FieldKind::Paths { .. } => values.extend([json!(["a", 5]), json!(["../a"]), json!("a")]),
         FieldKind::Wake { .. } => {
             values.extend([json!([{"on": "check-in"}]), json!(["post"]), json!("post")]);
         }

@@ -1,5 +1,6 @@
 //! A copy of a checkout in which something is tried. Nothing of it stays.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -8,6 +9,7 @@ use super::backups::in_the_way;
 use super::obstacle::refuse_obstacles;
 use crate::checkout::database;
 use crate::checkout::open::{Checkout, not_utf8};
+use crate::checkout::settings::{GlobalSettings, VERSIONABLE};
 use crate::error::{Error, Result};
 use crate::name::{Hash, TEMP_PREFIX, TreePath};
 
@@ -23,10 +25,25 @@ impl Checkout {
             .tempdir_in(beside)
             .map_err(|e| Error::io("cannot make a folder to try it in", e))?;
         self.copy_database(folder.path())?;
-        for path in status.files.keys().chain(&in_the_way(self, &status, versions)?) {
+        let in_the_way = in_the_way(self, &status, versions)?;
+        let rules = self.rule_files(&in_the_way);
+        let rules =
+            rules.iter().filter(|path| !status.files.contains_key(*path) && !in_the_way.contains(*path));
+        for path in status.files.keys().chain(&in_the_way).chain(rules) {
             self.copy_file(path, folder.path())?;
         }
-        act(&Self::at(folder.path())?)
+        act(&Self::at_with(folder.path(), self.global.as_ref().map(GlobalSettings::path))?)
+    }
+
+    /// The files, tracked or not, that say which of these paths are left out.
+    fn rule_files(&self, paths: &BTreeSet<TreePath>) -> BTreeSet<TreePath> {
+        let folders = paths
+            .iter()
+            .flat_map(|path| path.as_str().match_indices('/').map(|(at, _)| &path.as_str()[..=at]));
+        let gitignores = folders.chain([""]).map(|folder| format!("{folder}.gitignore"));
+        let settings = VERSIONABLE.iter().map(|name| format!(".fossil-settings/{name}"));
+        let named = gitignores.chain(settings).filter_map(|name| TreePath::parse_stored(&name).ok());
+        named.filter(|path| self.tree.stat(path).is_ok()).collect()
     }
 
     fn copy_database(&self, folder: &Path) -> Result<()> {

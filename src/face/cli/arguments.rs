@@ -71,7 +71,7 @@ fn value(field: &Field, given: &ArgMatches) -> Option<Value> {
         FieldKind::Number { .. } => {
             texts().next().map(|text| text.parse::<u64>().map_or_else(|_| text.as_str().into(), Value::from))
         }
-        FieldKind::Logins { .. } | FieldKind::Wake { .. } => {
+        FieldKind::Logins { .. } | FieldKind::Paths { .. } | FieldKind::Wake { .. } => {
             let is_wake = matches!(field.kind, FieldKind::Wake { .. });
             let entries: Vec<Value> =
                 texts().map(|text| if is_wake { event(text) } else { text.as_str().into() }).collect();
@@ -181,6 +181,7 @@ fn argument(field: &Field) -> Arg {
         FieldKind::Span { .. } => arg.value_name("SPAN"),
         FieldKind::Amount { .. } => arg.value_name("AMOUNT"),
         FieldKind::Logins { .. } => arg.value_name("LOGIN").action(ArgAction::Append),
+        FieldKind::Paths { .. } => arg.value_name("PATH").action(ArgAction::Append),
         FieldKind::Wake { .. } => arg.value_name("EVENT").action(ArgAction::Append),
         FieldKind::Text { .. } => arg.value_name("TEXT"),
         FieldKind::Number { .. } => arg.value_name("N"),

@@ -117,6 +117,7 @@ fn run_tool(
         (declaration.name.to_owned(), arguments::input(declaration, given))
     };
     let service = target.service(terminal.state.clone()).with_password(terminal.password.as_deref());
+    let service = service.with_global_settings(terminal.global_settings.clone());
     let answer = tool::call(&service, &name, input, &CallControl::patient());
     if json || command == "call" {
         writeln!(terminal.out, "{answer}")?;
@@ -169,6 +170,7 @@ mod tests {
                 login: None,
                 password: None,
                 state: None,
+                global_settings: None,
             };
             match run(words(line), &mut terminal) {
                 Next::Serve(serve) => serve.binding,

@@ -26,8 +26,8 @@ pub fn run(
         "init" => Some(init(given, folder, login)),
         "clone" => Some(clone(given, folder, terminal)),
         "open" => Some(open(given, folder)),
-        "update" => Some(update(given, folder)),
-        "merge" => Some(merge(given, folder)),
+        "update" => Some(update(given, folder, terminal)),
+        "merge" => Some(merge(given, folder, terminal)),
         _ => None,
     }
 }
@@ -73,9 +73,9 @@ fn open(given: &ArgMatches, folder: &Path) -> Result<String> {
     ))
 }
 
-/// Does not use Fossil's own update: it would bring back files that were renamed or removed without telling Fossil.
-fn update(given: &ArgMatches, folder: &Path) -> Result<String> {
-    let checkout = target::checkout(folder)?;
+/// Fossil's own update would bring back files that were renamed or removed without its knowing.
+fn update(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<String> {
+    let checkout = target::checkout(folder, terminal.global_settings.as_deref())?;
     let store = checkout.repository().store();
     let version = match text(given, "version") {
         Some(version) => version.to_owned(),
@@ -87,8 +87,8 @@ fn update(given: &ArgMatches, folder: &Path) -> Result<String> {
     Ok(listed(format!("The checkout {is} at check-in {} now.", updated.hash.short()), &updated))
 }
 
-fn merge(given: &ArgMatches, folder: &Path) -> Result<String> {
-    let checkout = target::checkout(folder)?;
+fn merge(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<String> {
+    let checkout = target::checkout(folder, terminal.global_settings.as_deref())?;
     let version = text(given, "version").unwrap_or_default();
     let how = [
         ("integrate", MergeHow::Integrate),

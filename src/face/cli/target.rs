@@ -61,17 +61,18 @@ pub fn login(name: &str) -> Result<User> {
     Ok(user)
 }
 
-/// The checkout that holds `folder`.
-pub fn checkout(folder: &Path) -> Result<Checkout> {
+/// The checkout that holds `folder`, for a user with settings of their own in a file of Fossil's.
+pub fn checkout(folder: &Path, global_settings: Option<&Path>) -> Result<Checkout> {
     let hint = "Open one with `ocx open REPO DIR`, or name its folder with `ocx -C DIR`.";
-    Checkout::at(folder).map_err(|e| if e.kind() == Kind::NotFound { e.with_hint(hint) } else { e })
+    Checkout::at_with(folder, global_settings)
+        .map_err(|e| if e.kind() == Kind::NotFound { e.with_hint(hint) } else { e })
 }
 
 /// The repository file that the command line names. If it names none: the file of the checkout that holds `folder`.
 pub fn repository(given: &ArgMatches, folder: &Path) -> Result<Repository> {
     match given.get_one::<PathBuf>("repository") {
         Some(path) => open_repository(&folder.join(path)),
-        None => Ok(checkout(folder)?.repository().clone()),
+        None => Ok(checkout(folder, None)?.repository().clone()),
     }
 }
 

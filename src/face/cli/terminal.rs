@@ -32,6 +32,8 @@ pub struct Terminal<'a> {
     pub password: Option<String>,
     /// The folder that keeps what is known of tests. If there is none, it lies beside the repository.
     pub state: Option<PathBuf>,
+    /// Fossil's file of the settings that the user has for all repositories.
+    pub global_settings: Option<PathBuf>,
 }
 
 impl Terminal<'_> {

@@ -11,6 +11,7 @@ mod protocol;
 mod state;
 mod stored_tree;
 mod sync_tool;
+mod taken;
 mod text;
 
 use serde_json::{Value, json};

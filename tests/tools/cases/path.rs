@@ -199,9 +199,11 @@ fn p16_a_file_hidden_by_a_new_ignore_rule_is_listed() {
     let f = Fixture::with(&[("a.txt", b"a\n")]);
     f.done("ocx_edit", edit(".fossil-settings/ignore-glob", "", "*.key\n"));
     let done = f.done("ocx_edit", edit("new.key", "", "k\n"));
-    assert!(done["note"].as_str().unwrap_or_default().contains("ignore rule"), "{done}");
+    let note = done["note"].as_str().unwrap_or_default();
+    assert!(note.contains("leaves this file out (ignore-glob)") && note.contains("`include`"), "{done}");
     let saved = f.done("ocx_save", four("t"));
-    assert_eq!(saved["ignored"], json!(["new.key"]));
+    assert_eq!(saved["left_out"], json!([{"path": "new.key", "why": "ignore-glob"}]));
+    assert!(saved["take_along"].as_str().is_some_and(|words| words.contains("`include`")), "{saved}");
 }
 
 #[test]

@@ -1,0 +1,67 @@
+//! The files that the setting `manifest` asks for. They tell other programs where the checkout stands.
+
+use std::path::Path;
+
+use super::settings::Settings;
+use crate::error::{Error, Result};
+use crate::name::{Hash, TreePath};
+use crate::repo::store::{Store, means_no, means_yes};
+use crate::tree::{Tree, replace_file};
+
+/// Keeps the file `manifest` from being read as an artifact.
+const NO_MANIFEST: &[u8] = b"# Remove this line to create a well-formed Fossil manifest.\n";
+
+const RAW: &str = "manifest";
+const UUID: &str = "manifest.uuid";
+const TAGS: &str = "manifest.tags";
+
+/// Which files a checkout holds to tell which check-in it stands on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ManifestFiles {
+    raw: bool,
+    uuid: bool,
+    tags: bool,
+}
+
+impl ManifestFiles {
+    /// Reads the setting `manifest`.
+    pub fn of(settings: &Settings<'_>) -> Result<Self> {
+        let value = settings.value("manifest")?.unwrap_or_default();
+        if means_no(&value) {
+            return Ok(Self::default());
+        }
+        if means_yes(&value) {
+            return Ok(Self { raw: true, uuid: true, tags: false });
+        }
+        let has = |letter| value.to_ascii_lowercase().contains(letter);
+        Ok(Self { raw: has('r'), uuid: has('u'), tags: has('t') })
+    }
+
+    /// Writes the wanted files into the folder `root`, which stands on the check-in `hash`.
+    pub fn write(self, root: &Path, store: &Store, hash: &Hash) -> Result<()> {
+        let write = |name: &str, content: &[u8]| {
+            replace_file(&root.join(name), content, 0o644)
+                .map_err(|e| Error::io(format!("cannot write `{name}`"), e))
+        };
+        if self.raw {
+            write(RAW, &[&store.content(hash)?, NO_MANIFEST].concat())?;
+        }
+        if self.uuid {
+            write(UUID, format!("{hash}\n").as_bytes())?;
+        }
+        if self.tags {
+            write(TAGS, store.tag_list(hash)?.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Leaves these files out of the tree.
+    pub fn left_out_of(self, mut tree: Tree) -> Result<Tree> {
+        for (name, writes) in [(RAW, self.raw), (UUID, self.uuid), (TAGS, self.tags)] {
+            if writes {
+                tree = tree.leaving_out(&TreePath::parse(name)?);
+            }
+        }
+        Ok(tree)
+    }
+}
