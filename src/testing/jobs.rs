@@ -16,6 +16,7 @@ use super::beside::Beside;
 use super::evidence::{self, Pass, Subject};
 use super::job::{Attendance, END_WAIT, Job, PROGRESS_EVERY};
 use super::log::{self, LogEntry, LogPart};
+use super::room::TreesTaken;
 use super::runner::{Owner, Runner};
 use super::state::{CheckoutState, StateFolder};
 use super::{Activity, Declared, Progress, Test, TestReport, Waiter};
@@ -139,6 +140,14 @@ impl Jobs {
             Some(state) => state.with(|db| log::read(db, test, from, count)),
             None => Err(log::never_ran(test)),
         }
+    }
+
+    /// What the test trees of this checkout, and of all, take on the disk.
+    ///
+    /// # Errors
+    /// Those of reading the state folder.
+    pub fn taken(&self) -> Result<TreesTaken> {
+        Ok(self.folder.taken(self.existing_state()?.as_deref()))
     }
 
     fn existing_state(&self) -> Result<Option<Arc<CheckoutState>>> {

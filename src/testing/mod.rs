@@ -22,5 +22,5 @@ pub use job::Waiter;
 pub use jobs::{Jobs, Which};
 pub use outcome::Outcome;
 pub use report::{Activity, Progress, TestReport, TestResult};
-pub use room::Bounds;
+pub use room::{Bounds, TreesTaken};
 pub use state::StateFolder;

@@ -58,6 +58,15 @@ impl Room {
     }
 }
 
+/// What test trees take, as it was seen after the last run of each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TreesTaken {
+    /// The bytes of the tree of one checkout, with its home and layers.
+    pub own: u64,
+    /// The bytes of all.
+    pub all: u64,
+}
+
 /// One checkout's part of the state folder.
 struct Part {
     folder: PathBuf,
@@ -66,6 +75,18 @@ struct Part {
 }
 
 impl StateFolder {
+    /// What test trees take: that of the checkout whose state lies in `own`, and all of them.
+    pub(super) fn taken(&self, own: Option<&CheckoutState>) -> TreesTaken {
+        let folders = fs::read_dir(self.path()).into_iter().flatten().flatten().map(|item| item.path());
+        let parts: Vec<_> = folders.filter(|folder| CheckoutState::root(folder).is_some()).collect();
+        let bytes = |folder: &Path| part(folder).map_or(0, |part| part.bytes);
+        let is_own = |folder: &&PathBuf| own.is_some_and(|own| own.path("") == folder.join(""));
+        TreesTaken {
+            own: parts.iter().find(is_own).map_or(0, |folder| bytes(folder)),
+            all: parts.iter().map(|folder| bytes(folder)).sum(),
+        }
+    }
+
     /// Empties test trees until all fit the bounds. Returns the checkouts whose trees were emptied or removed.
     ///
     /// # Errors

@@ -94,7 +94,8 @@ impl Runner {
 
     /// Notes how much room the tests take now, and makes room where there is too little.
     fn look_after_room(&self, lock: TestLock) {
-        let noted = TestTree::open(&self.state).and_then(|tree| tree.note_room(Room::of(&self.state)));
+        let Room { bytes, newest_ns } = Room::of(&self.state);
+        let noted = TestTree::open(&self.state).and_then(|tree| tree.note_room(bytes, newest_ns));
         drop(lock);
         if let Err(e) = noted.and_then(|()| self.folder.make_room(Bounds::default()).map(drop)) {
             tracing::warn!("cannot look after the room of test trees: {e}");

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::room::Room;
 use super::state::CheckoutState;
 use crate::checkout::{Change, Checkout, How, Status};
 use crate::error::Result;
@@ -119,10 +118,10 @@ impl<'a> TestTree<'a> {
     }
 
     /// Notes how much room tests have taken, and the latest time among what they made.
-    pub fn note_room(&self, room: Room) -> Result<()> {
+    pub fn note_room(&self, bytes: u64, newest_ns: i64) -> Result<()> {
         self.state.with(|db| {
-            set(db, "newest", room.newest_ns)?;
-            set(db, "bytes", room.bytes.cast_signed())
+            set(db, "newest", newest_ns)?;
+            set(db, "bytes", bytes.cast_signed())
         })
     }
 

@@ -43,6 +43,7 @@ mod edit;
 mod find;
 mod post;
 mod queue;
+mod ran_tests;
 mod read;
 mod save;
 mod status;

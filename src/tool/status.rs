@@ -16,6 +16,7 @@ use super::left_out::LeftOutFiles;
 use super::plan::Plan;
 use super::publication::{self, Asking};
 use super::result::{ToolResult, schema_of};
+use crate::testing::Bounds;
 
 /// The tool.
 pub struct Status;
@@ -47,9 +48,23 @@ struct StatusResult {
     /// What a save would leave out, for those who may read.
     #[serde(flatten)]
     left_out: LeftOutFiles,
+    /// What the tests' own trees take on the disk, once tests have run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_trees: Option<TestTrees>,
     /// Why there is no next call.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocker: Option<String>,
+}
+
+/// What test trees take on the disk, in bytes.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct TestTrees {
+    /// Of this checkout.
+    bytes: u64,
+    /// Of all checkouts.
+    all_bytes: u64,
+    /// With more than this, the tree that was not used for longest is emptied.
+    bound: u64,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -88,6 +103,7 @@ impl Tool for Status {
             guidance: facts::guidance(call, input),
             next_call: if may_read { facts::next_call(call, input, Some(begin)) } else { None },
             left_out: if may_read { left_out(call) } else { LeftOutFiles::default() },
+            test_trees: test_trees(call),
             blocker: (!may_read).then(|| {
                 format!("`{}` lacks capability `o`, without which no file can be read", call.user())
             }),
@@ -106,6 +122,12 @@ impl Tool for Status {
 fn left_out(call: &Call<'_>) -> LeftOutFiles {
     let status = call.workspace_if_any().and_then(|workspace| workspace.checkout().status().ok());
     status.map(|status| LeftOutFiles::of(&status.left_out)).unwrap_or_default()
+}
+
+fn test_trees(call: &Call<'_>) -> Option<TestTrees> {
+    let taken = call.workspace_if_any()?.test_trees().ok()?;
+    let bound = Bounds::default().total;
+    (taken.all > 0).then_some(TestTrees { bytes: taken.own, all_bytes: taken.all, bound })
 }
 
 fn host() -> String {

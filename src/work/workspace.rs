@@ -11,7 +11,9 @@ use crate::name::{Branch, Hash, Password, TreePath};
 use crate::process::Supervisor;
 use crate::sync::Remote;
 use crate::testing::evidence::Pass;
-use crate::testing::{DECLARED_FILE, Declared, Jobs, StateFolder, Test, TestReport, Waiter, Which, log};
+use crate::testing::{
+    DECLARED_FILE, Declared, Jobs, StateFolder, Test, TestReport, TreesTaken, Waiter, Which, log,
+};
 
 /// The largest `ocx-tests.json` that is read, in bytes.
 const DECLARED_BYTES_MAX: u64 = 1 << 20;
@@ -163,6 +165,14 @@ impl Workspace {
     /// As [`Jobs::test`].
     pub fn test(&self, declared: &Declared, which: &Which, waiter: &mut Waiter<'_>) -> Result<TestReport> {
         self.jobs.test(declared, which, waiter)
+    }
+
+    /// What test trees take on the disk.
+    ///
+    /// # Errors
+    /// As [`Jobs::taken`].
+    pub fn test_trees(&self) -> Result<TreesTaken> {
+        self.jobs.taken()
     }
 
     /// A stretch of the last log of a test.

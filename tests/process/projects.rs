@@ -243,6 +243,8 @@ fn n29_the_tree_that_was_not_used_for_longest_makes_room_and_a_deleted_checkouts
         state.make_room(Bounds { total: 5_000_000, free: 0 }).unwrap() == [first.checkout.root()]
     });
     assert!(!made(&first) && made(&second), "the longest unused goes first");
+    let taken = second.jobs.taken().unwrap();
+    assert!(taken.own >= 3_000_000 && taken.all >= taken.own, "{taken:?}");
     let gone = second.checkout.root().to_owned();
     drop(second);
     assert_eq!(state.make_room(Bounds { total: u64::MAX, free: 0 }).unwrap(), [gone]);
