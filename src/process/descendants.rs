@@ -30,7 +30,7 @@ pub(super) const MARK: &str = "OCX_RUN_MARK";
 const LINGER: Duration = Duration::from_millis(200);
 /// What still lives after this long of killing belongs to another user or hangs in the kernel.
 const PATIENCE: Duration = Duration::from_secs(5);
-const NAMED_MAX: usize = 50;
+const NAMED_MAX: usize = 1_000;
 const COMMAND_BYTES_MAX: usize = 200;
 
 /// Ends and reaps every process below the calling one. `unnamed` is ended without being reported.

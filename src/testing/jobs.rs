@@ -6,7 +6,7 @@
 
 use std::{
     sync::Arc,
-    thread::{self, sleep},
+    thread::{self, JoinHandle, sleep},
     time::{Duration, Instant},
 };
 
@@ -45,14 +45,22 @@ pub struct Jobs {
     state: Mutex<Option<Arc<CheckoutState>>>,
     starting: Mutex<()>,
     current: Mutex<Option<Arc<Job>>>,
+    runner: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Jobs {
     /// Runs the tests of `checkout`, each under `supervisor`, and keeps what is known of them in `folder`.
     #[must_use]
     pub fn new(checkout: Arc<Checkout>, supervisor: Supervisor, folder: StateFolder) -> Self {
-        let (state, starting, current) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { checkout, supervisor, folder, state, starting, current }
+        Self {
+            checkout,
+            supervisor,
+            folder,
+            state: Mutex::default(),
+            starting: Mutex::default(),
+            current: Mutex::default(),
+            runner: Mutex::default(),
+        }
     }
 
     /// Runs the tests on exactly what a check-in would hold now, or joins the job that does so already, and waits as
@@ -199,10 +207,11 @@ impl Jobs {
         let (checkout, supervisor) = (Arc::clone(&self.checkout), self.supervisor.clone());
         let owner = Owner { checkout, supervisor, state, folder: self.folder.clone() };
         let runner = Runner::new(job, owner, declared, status);
-        thread::Builder::new()
+        let runner = thread::Builder::new()
             .name("ocx-test".into())
             .spawn(move || runner.run(lock))
             .map_err(|e| Error::io("cannot start a thread for the tests", e))?;
+        *self.runner.lock() = Some(runner);
         Ok(Turn::Ours(attendance))
     }
 }
@@ -210,6 +219,11 @@ impl Jobs {
 impl Drop for Jobs {
     fn drop(&mut self) {
         self.stop();
+        // The runner still notes what the tests have left. A program that ends at once would cut it short.
+        if let Some(runner) = self.runner.lock().take() {
+            // If it panicked, its job has ended without a result, and the caller was told.
+            let _ended = runner.join();
+        }
     }
 }
 

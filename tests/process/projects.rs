@@ -273,3 +273,79 @@ fn t33_a_line_that_is_longer_than_what_is_kept_says_its_true_length() {
     let log = bench.jobs.log("unit", 1, 5).unwrap();
     assert!(log.lines[0].1.ends_with("[cut: a line of 100000000 bytes]"), "{:?}", log.lines[0].1.len());
 }
+
+#[test]
+fn t33_the_processes_that_were_left_are_all_counted() {
+    let bench = Bench::new("for i in $(seq 80); do sleep 600 & done", &[]);
+    assert_eq!(bench.passes().left_behind.len(), 80);
+}
+
+/// A package manager's registry is needed, so this is tried where `OCX_FULL` is set.
+fn with_network(tools: &[&str]) -> bool {
+    std::env::var_os("OCX_FULL").is_some() && has(tools)
+}
+
+#[test]
+fn n11_vitest_in_a_workspace_passes_with_its_packages_fetched() {
+    if !with_network(&["node", "npm"]) {
+        return;
+    }
+    let test = json!({
+        "name": "unit",
+        "command": "npx vitest run 2>&1",
+        "with": ["node_modules"],
+        "fetch": "npm install --no-audit --no-fund 2>&1"
+    });
+    let files = [
+        (
+            "package.json",
+            r#"{"name":"w","private":true,"workspaces":["packages/*"],"devDependencies":{"vitest":"^3"}}"#,
+        ),
+        ("packages/a/package.json", r#"{"name":"@x/a","version":"1.0.0","type":"module","main":"index.js"}"#),
+        ("packages/a/index.js", "export const v = 'good'\n"),
+        (
+            "packages/a/a.test.js",
+            "import { expect, test } from 'vitest'\nimport { v } from '@x/a'\n\
+             test('v', () => expect(v).toBe('good'))\n",
+        ),
+        (".gitignore", "node_modules\n"),
+    ];
+    let bench = Bench::declaring(test, &files);
+    let passed = bench.passes();
+    assert!(passed.tail.iter().any(|line| line.contains("1 passed")), "{:?}", passed.tail);
+    assert!(!bench.path("node_modules").exists());
+    bench.write("packages/a/index.js", "export const v = 'evil'\n");
+    bench.fails();
+    bench.write("packages/a/index.js", "export const v = 'good'\n");
+    bench.passes();
+}
+
+#[test]
+fn n09_pytest_in_a_fetched_environment_with_an_editable_install_passes() {
+    if !with_network(&["python3"]) {
+        return;
+    }
+    let fetch = "python3 -m venv .venv && .venv/bin/pip install -q pytest setuptools wheel && \
+                 .venv/bin/pip install -q --no-build-isolation -e . 2>&1";
+    let test = json!({
+        "name": "unit",
+        "command": ".venv/bin/python -m pytest -q 2>&1",
+        "with": [".venv"],
+        "fetch": fetch,
+        "env": ["PIP_INDEX_URL", "PIP_FIND_LINKS", "PIP_CERT", "PIP_TRUSTED_HOST"]
+    });
+    let files = [
+        (
+            "pyproject.toml",
+            "[build-system]\nrequires = [\"setuptools\"]\nbuild-backend = \"setuptools.build_meta\"\n\
+             [project]\nname = \"p\"\nversion = \"1\"\n[tool.setuptools]\npackage-dir = {\"\" = \"src\"}\n",
+        ),
+        ("src/p/__init__.py", "import inspect\nV = 'good'\ndef f():\n    return inspect.getsource(f)\n"),
+        ("tests/test_p.py", "import p\ndef test_v():\n    assert p.V == 'good' and 'getsource' in p.f()\n"),
+        (".gitignore", ".venv\n*.egg-info\n"),
+    ];
+    let bench = Bench::declaring(test, &files);
+    bench.passes();
+    bench.write("src/p/__init__.py", "V = 'evil'\n");
+    bench.fails();
+}
