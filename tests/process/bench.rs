@@ -136,3 +136,9 @@ pub fn has(tools: &[&str]) -> bool {
 pub fn times(few: usize, many: usize) -> usize {
     if std::env::var_os("OCX_FULL").is_some() { many } else { few }
 }
+
+/// Whether this machine gives sandboxes. If it gives none, this says why: then nothing is shown of them.
+pub fn sandboxes() -> bool {
+    let had = Supervisor::at(OCX).sandboxes();
+    had.map_err(|why| eprintln!("not tried without a sandbox: {why}")).is_ok()
+}

@@ -36,6 +36,12 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Whether this machine gives sandboxes. If it gives none, this says why: then nothing is shown of them.
+pub fn sandboxes() -> bool {
+    let had = ocx::process::Supervisor::at(OCX).sandboxes();
+    had.map_err(|why| eprintln!("not tried without a sandbox: {why}")).is_ok()
+}
+
 pub use fixture::{Fixture, fitting, four, required};
 pub use fossil::{Fossil, Server, remote, served};
 pub use place::{Place, ann, changes, check_in};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::support::{Fixture, four, until};
+use crate::support::{Fixture, four, sandboxes, until};
 
 /// Checks out a check-in in a folder of its own, by plain Fossil.
 fn fresh(f: &Fixture, saved: &Value) -> std::path::PathBuf {
@@ -48,6 +48,9 @@ fn g08_a_file_that_is_changed_while_the_test_runs_and_changed_back_gives_no_pass
 
 #[test]
 fn g08_in_the_working_folder_any_write_voids_the_pass() {
+    if !sandboxes() {
+        return;
+    }
     let f = Fixture::with(&[("a.txt", b"good\n")]);
     let test =
         json!({"tests": [{"name": "unit", "command": "touch begun; sleep 2; true", "place": "checkout"}]});
@@ -72,6 +75,9 @@ fn g08_in_the_working_folder_any_write_voids_the_pass() {
 
 #[test]
 fn v05_what_is_ignored_or_lies_outside_is_no_part_of_a_test() {
+    if !sandboxes() {
+        return;
+    }
     let f = Fixture::tested("sh build/config.mk && cat ../outside", &[("a.txt", b"a\n")]);
     f.write(".gitignore", "build/\n");
     f.write("build/config.mk", "exit 0\n");
@@ -139,6 +145,9 @@ fn a_writer_beside_test_and_save_gets_nothing_untested_saved() {
 
 #[test]
 fn a_write_through_a_mapping_a_link_or_a_second_name_reaches_no_test_tree() {
+    if !sandboxes() {
+        return;
+    }
     let f = Fixture::tested(&waiting("grep -qx good a.txt && [ ! -e link/x ]"), &[("a.txt", b"0\n")]);
     f.fossil(&["settings", "allow-symlinks", "on"]);
     f.write("a.txt", "evil\n");
@@ -200,6 +209,9 @@ fn g12_a_test_that_writes_the_same_files_each_time_passes_at_once() {
 
 #[test]
 fn v06_a_test_reaches_neither_evidence_nor_repository_nor_checkout() {
+    if !sandboxes() {
+        return;
+    }
     let script = "for name in ../r.fossil .fslckout ../.local ../home; do [ -e $name ] && { echo \"$name\"; exit 0; }; done; exit 1";
     let f = Fixture::tested(script, &[("a.txt", b"a\n")]);
     f.write("b.txt", "b\n");
@@ -219,6 +231,9 @@ fn v06_a_test_reaches_neither_evidence_nor_repository_nor_checkout() {
 
 #[test]
 fn v12_the_variables_of_ocx_are_out_of_a_tests_sight() {
+    if !sandboxes() {
+        return;
+    }
     let f = Fixture::tested("tr '\\0' '\\n' < /proc/$PPID/environ; env; ls /proc", &[]);
     let mut test = f.command(crate::support::OCX, &f.root());
     let test = test
@@ -233,6 +248,9 @@ fn v12_the_variables_of_ocx_are_out_of_a_tests_sight() {
 
 #[test]
 fn the_evidence_is_told_also_when_a_save_only_sends() {
+    if !sandboxes() {
+        return;
+    }
     let f = Fixture::tested("true", &[("a.txt", b"a\n")]);
     f.write("b.txt", "b\n");
     f.done("ocx_test", json!({}));
