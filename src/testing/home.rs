@@ -16,18 +16,21 @@ const TOOLS: &[&str] = &[
     ".bun/bin",
     ".cargo/bin",
     ".deno/bin",
-    ".dotnet",
+    ".dotnet/sdk",
+    ".dotnet/shared",
+    ".dotnet/tools",
     ".elan",
     ".fnm",
     ".ghcup",
-    ".jbang",
+    ".jbang/bin",
     ".juliaup",
     ".local/bin",
     ".local/lib",
     ".local/share/fnm",
-    ".local/share/mise",
+    ".local/share/mise/installs",
     ".local/share/pipx",
-    ".local/share/uv",
+    ".local/share/uv/python",
+    ".local/share/uv/tools",
     ".nvm",
     ".opam",
     ".pyenv",
@@ -60,24 +63,24 @@ const CACHES: &[&str] = &[
     ".cargo/git",
     ".cargo/registry",
     ".composer/cache",
-    ".conan2",
-    ".gem",
+    ".conan2/p",
+    ".gem/ruby",
     ".gradle/caches",
     ".gradle/jdks",
     ".gradle/wrapper",
-    ".hex",
+    ".hex/packages",
     ".ivy2/cache",
     ".julia/packages",
     ".local/share/pnpm/store",
     ".m2/repository",
     ".m2/wrapper",
-    ".mix",
+    ".mix/archives",
     ".npm/_cacache",
     ".nuget/packages",
-    ".pub-cache",
+    ".pub-cache/hosted",
     ".sbt/boot",
-    ".stack",
-    ".yarn/berry",
+    ".stack/snapshots",
+    ".yarn/berry/cache",
     "go/pkg/mod",
 ];
 
@@ -176,11 +179,13 @@ impl Home {
             return Ok(());
         }
         self.make_way(own, from)?;
+        let secrets = secrets_of(from);
         let kind = match layer {
             None => MountKind::ReadOnly(from.to_owned()),
             Some(name) => layered(state, from, &format!("home-{}", name.replace('/', "-")))?,
         };
         self.mounts.push(mount(from, kind));
+        self.mounts.extend(secrets.iter().map(|secret| mount(secret, MountKind::Hidden)));
         Ok(())
     }
 
@@ -238,6 +243,17 @@ pub(super) fn layered(state: &CheckoutState, lower: &Path, name: &str) -> Result
     let upper = state.make(&format!("layers/{name}/upper"))?;
     let work = state.make(&format!("layers/{name}/work"))?;
     Ok(MountKind::Layered { lower: lower.to_owned(), upper, work })
+}
+
+/// The files in a folder that are named as secrets are.
+fn secrets_of(folder: &Path) -> Vec<PathBuf> {
+    let is_secret = |name: &OsStr| {
+        let name = name.to_string_lossy().to_ascii_lowercase();
+        SECRET.iter().any(|word| name.contains(word)) || name == "auth.json"
+    };
+    let items = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = items.filter(|item| item.file_type().is_ok_and(|kind| !kind.is_dir()));
+    files.filter(|item| is_secret(&item.file_name())).map(|item| item.path()).collect()
 }
 
 /// The lines of `text` that hold no secret: none of the words, and no login in an address.

@@ -8,14 +8,14 @@ use super::evidence::{self, Circumstances, Subject};
 use super::job::Job;
 use super::outcome::TAIL_LINES;
 use super::room::{Bounds, Room};
-use super::stage::{Stage, packages, told};
+use super::stage::{Role, Stage, packages, told};
 use super::state::{CheckoutState, StateFolder, TestLock};
 use super::test_tree::{Readiness, TestTree, Wanted};
 use super::{Declared, Outcome, RunsIn, Test, TestResult, log};
 use crate::checkout::{Change, Checkout, How, Status};
 use crate::error::{Error, Result};
 use crate::name::{Hash, TreePath};
-use crate::process::{Command, Environment, Exit, Finished, Mark, Output, Supervisor};
+use crate::process::{Command, Environment, Exit, Finished, Output, Supervisor};
 use crate::tree::Stamp;
 
 /// Runs a job. It is on the job's thread and holds the lock on the checkout's tests.
@@ -28,8 +28,6 @@ pub(super) struct Runner {
     /// A hash over the declarations of all tests.
     declaration: Hash,
     status: Status,
-    /// What tells this job from others.
-    id: String,
     /// Why there is no sandbox, if there is none.
     unsandboxed: Option<String>,
 }
@@ -63,8 +61,7 @@ impl Runner {
         let digests: Vec<_> = declared.tests().iter().map(|test| test.digest().to_string()).collect();
         let declaration = Hash::of(digests.join("\n").as_bytes());
         let Owner { checkout, supervisor, state, folder } = owner;
-        let id = Mark::fresh().to_string();
-        Self { checkout, supervisor, state, folder, job, declaration, status, id, unsandboxed: None }
+        Self { checkout, supervisor, state, folder, job, declaration, status, unsandboxed: None }
     }
 
     pub fn run(mut self, lock: TestLock) {
@@ -120,20 +117,23 @@ impl Runner {
         let beside = Beside::of(test, &self.checkout, &self.status.files)?;
         let mut tree = TestTree::open(&self.state)?;
         let seen_at = stage.seen_at();
-        let readiness = tree.bring(&Wanted {
+        let wanted = Wanted {
             checkout: &self.checkout,
             status: &self.status,
             declaration: self.declaration,
             seen_at: &seen_at,
             empty: test.fresh,
-            job: &self.id,
-        })?;
-        let run = Run { test, beside, readiness, tree };
+        };
+        let readiness = tree.bring(&wanted)?;
+        let mut run = Run { test, beside, readiness, tree };
         if let Some(failed) = self.fetch(&stage, &run)? {
             return Ok(failed);
         }
+        // What a fetch command did to stored files is undone, as what a test did.
+        run.tree.bring(&Wanted { empty: false, ..wanted })?;
         let before = (test.place == RunsIn::Checkout).then(|| self.stamps());
-        let ended = self.command(&stage, &run, &test.command, test.network, false)?;
+        run.tree.note_use()?;
+        let ended = self.command(&stage, &run, Role::Test)?;
         let mut result = self.result(&run, ended);
         result.changes = if before.is_none() { run.tree.changes() } else { Vec::new() };
         result.void = self.void(&run, before)?;
@@ -152,7 +152,7 @@ impl Runner {
         if run.tree.word(&word)?.as_ref() == Some(&packages) {
             return Ok(None);
         }
-        let ended = self.command(stage, run, fetch, true, true)?;
+        let ended = self.command(stage, run, Role::Fetch)?;
         if ended.finished.exit == Exit::Status(0) {
             run.tree.keep_word(&word, &packages)?;
             return Ok(None);
@@ -161,19 +161,12 @@ impl Runner {
     }
 
     /// Runs a command of a test to its end, with its log.
-    fn command(
-        &self,
-        stage: &Stage<'_>,
-        run: &Run<'_>,
-        text: &str,
-        network: bool,
-        fetching: bool,
-    ) -> Result<Ended> {
-        let mut command = stage.command(text, run.test, &run.beside, network, &run.tree)?;
+    fn command(&self, stage: &Stage<'_>, run: &Run<'_>, role: Role) -> Result<Ended> {
+        let mut command = stage.command(role, run.test, &run.beside, &run.tree)?;
         command.environment = told(command.environment, &self.checkout, &self.status)?;
-        let logged = Test { command: text.to_owned(), ..run.test.clone() };
+        let logged = Test { command: role.text(run.test).to_owned(), ..run.test.clone() };
         let id = self.state.with(|db| log::begin(db, &logged, &self.job.tree, &command.mark))?;
-        let (finished, output) = match self.to_its_end(run.test, fetching, &command) {
+        let (finished, output) = match self.to_its_end(run.test, role == Role::Fetch, &command) {
             Ok(done) => done,
             Err(e) => {
                 self.state.with(|db| log::lose(db, id, &e.to_string()))?;

@@ -27,6 +27,25 @@ const DATABASES: [&str; 8] = [
     "_FOSSIL_-shm",
 ];
 
+/// Which command of a test runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The one that fetches what the test needs.
+    Fetch,
+    /// The test itself.
+    Test,
+}
+
+impl Role {
+    /// Its command.
+    pub fn text(self, test: &Test) -> &str {
+        match self {
+            Self::Fetch => test.fetch.as_deref().unwrap_or_default(),
+            Self::Test => &test.command,
+        }
+    }
+}
+
 /// Where the commands of one checkout's tests run.
 pub(super) struct Stage<'a> {
     pub state: &'a CheckoutState,
@@ -41,51 +60,48 @@ impl Stage<'_> {
         if self.sandboxed { self.checkout.root().to_owned() } else { self.state.path("tree") }
     }
 
-    /// The command `text` of `test`, ready to start, once the tree is there. `network` says whether it may use that.
-    pub fn command(
-        &self,
-        text: &str,
-        test: &Test,
-        beside: &Beside,
-        network: bool,
-        tree: &TestTree<'_>,
-    ) -> Result<Command> {
+    /// A command of `test`, ready to start, once the tree is there.
+    pub fn command(&self, role: Role, test: &Test, beside: &Beside, tree: &TestTree<'_>) -> Result<Command> {
         let folder = match test.place {
             RunsIn::Tree => self.seen_at(),
             RunsIn::Checkout => self.checkout.root().to_owned(),
         };
-        let mut command = Command::new(text, folder, test.limit.duration());
+        let mut command = Command::new(role.text(test), folder, test.limit.duration());
+        if self.sandboxed {
+            // What the declaration says of variables must not decide what is shown of the machine.
+            let home = Home::new(self.state, self.checkout.root(), command.environment)?;
+            let mut mounts = home.mounts;
+            mounts.extend(self.files(role, test, beside, tree)?);
+            command.environment = home.environment;
+            let (network, nested) = (test.network || role == Role::Fetch, test.nested);
+            command.sandbox = Some(Sandbox { home: home.at, mounts, network, nested, ..Sandbox::default() });
+        } else if test.place == RunsIn::Tree {
+            self.copy_along(beside, tree)?;
+        }
         for (name, value) in &beside.variables {
             if let Some(value) = value {
                 command.environment = command.environment.with(name, value);
             }
         }
-        if self.sandboxed {
-            let home = Home::new(self.state, self.checkout.root(), command.environment.clone())?;
-            let mut mounts = home.mounts;
-            mounts.extend(self.files(test, beside, tree)?);
-            command.environment = home.environment;
-            let (network, nested) = (network, test.nested);
-            command.sandbox = Some(Sandbox { home: home.at, mounts, network, nested, ..Sandbox::default() });
-        } else if test.place == RunsIn::Tree {
-            self.copy_along(beside, tree)?;
-        }
         Ok(command)
     }
 
     /// The mounts of the files: the tree and what is brought along, or the working folder with a layer over it.
-    fn files(&self, test: &Test, beside: &Beside, tree: &TestTree<'_>) -> Result<Vec<Mount>> {
+    fn files(&self, role: Role, test: &Test, beside: &Beside, tree: &TestTree<'_>) -> Result<Vec<Mount>> {
         let root = self.checkout.root();
         if test.place == RunsIn::Checkout {
-            self.state.empty("layers/place")?;
-            let mut mounts = vec![mount(root, layered(self.state, root, "place")?)];
-            let hidden = DATABASES.iter().map(|name| root.join(name)).chain(self.repository_files());
-            let hidden = hidden.filter(|path| path.starts_with(root) && path.exists());
-            mounts.extend(hidden.map(|path| mount(&path, MountKind::Hidden)));
-            return Ok(mounts);
+            return self.working_folder(beside, tree);
         }
         let own = Tree::open(&self.state.path("tree"))?;
-        let mut mounts = vec![mount(root, MountKind::Writable(self.state.path("tree")))];
+        let tree_itself = match role {
+            Role::Test => MountKind::Writable(self.state.path("tree")),
+            // Only what is brought along, the home and its caches keep what a fetch command makes.
+            Role::Fetch => {
+                self.state.empty("layers/fetch")?;
+                layered(self.state, &self.state.path("tree"), "fetch")?
+            }
+        };
+        let mut mounts = vec![mount(root, tree_itself)];
         for brought in &beside.paths {
             match &brought.found {
                 Some(found) if !found.is_folder => self.copy_file(&own, brought, found, tree)?,
@@ -95,6 +111,21 @@ impl Stage<'_> {
                     mounts.push(mount(&root.join(brought.path.as_str()), kind));
                 }
             }
+        }
+        Ok(mounts)
+    }
+
+    /// The mounts of the working folder: what is written there goes to a layer, and the databases are hidden.
+    fn working_folder(&self, beside: &Beside, tree: &TestTree<'_>) -> Result<Vec<Mount>> {
+        let root = self.checkout.root();
+        self.state.empty("layers/place")?;
+        let mut mounts = vec![mount(root, layered(self.state, root, "place")?)];
+        let hidden = DATABASES.iter().map(|name| root.join(name)).chain(self.repository_files());
+        let hidden = hidden.filter(|path| path.starts_with(root) && path.exists());
+        mounts.extend(hidden.map(|path| mount(&path, MountKind::Hidden)));
+        for brought in beside.paths.iter().filter(|brought| brought.found.is_none()) {
+            self.state.make(&format!("layers/place/upper/{}", brought.path))?;
+            mounts.push(mount(&root.join(brought.path.as_str()), self.layer(brought, None, tree)?));
         }
         Ok(mounts)
     }

@@ -55,14 +55,12 @@ pub(super) struct Wanted<'a> {
     pub seen_at: &'a Path,
     /// Whether it is to start empty in any case.
     pub empty: bool,
-    /// The job that it is for.
-    pub job: &'a str,
 }
 
 /// How a tree was brought to the wanted files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Readiness {
-    /// Whether nothing but this job has run in it since it was empty.
+    /// Whether no test has run in it since it was empty.
     pub fresh: bool,
     /// Why it was emptied, if it was.
     pub emptied: Option<String>,
@@ -96,20 +94,21 @@ impl<'a> TestTree<'a> {
         if !outdated.is_empty() {
             self.write(wanted, &outdated)?;
         }
-        let used_by: Option<String> = self.fact("used_by")?;
         self.state.with(|db| {
             let facts = db.unchecked_transaction()?;
             set(&facts, "declaration", wanted.declaration.as_str())?;
             set(&facts, "seen_at", wanted.seen_at.as_os_str().as_bytes())?;
-            if used_by.is_none() {
-                set(&facts, "used_by", wanted.job)?;
-            }
             Ok(facts.commit()?)
         })?;
-        let fresh = used_by.is_none_or(|job| job == wanted.job);
+        let fresh = self.fact::<i64>("used")?.is_none();
         // A first run throws nothing away.
         let emptied = why.filter(|_| had_files);
         Ok(Readiness { fresh, emptied })
+    }
+
+    /// Notes that a test is about to run in the tree: none that follows runs as in a fresh checkout.
+    pub fn note_use(&self) -> Result<()> {
+        self.state.with(|db| set(db, "used", 1))
     }
 
     /// Notes that a command has ended in the tree. What it made is not newer than this.

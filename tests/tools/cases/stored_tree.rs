@@ -260,3 +260,38 @@ fn the_evidence_is_told_also_when_a_save_only_sends() {
     let again = f.done("ocx_commit_and_sync", four("t"));
     assert_eq!((&again["checkin"], &again["tests"]), (&saved["checkin"], &evidence), "{again}");
 }
+
+#[test]
+fn v05_a_fetch_command_changes_no_stored_file_and_leaves_none() {
+    if !sandboxes() {
+        return;
+    }
+    let f = Fixture::with(&[("a.txt", b"bad\n")]);
+    for fetch in ["echo good > a.txt", "rm a.txt; ln -s b a.txt; echo good > b", "echo x > extra"] {
+        let command = "grep -q good a.txt || [ -e extra ]";
+        let test = json!({"tests": [{"name": "unit", "command": command, "fetch": fetch}]});
+        f.write("ocx-tests.json", test.to_string());
+        f.refused("untested", "ocx_test", json!({}));
+    }
+}
+
+#[test]
+fn v05_what_a_declaration_says_of_variables_shows_nothing_more_of_the_machine() {
+    if !sandboxes() {
+        return;
+    }
+    let f = Fixture::with(&[("a.txt", b"a\n")]);
+    let secret = f.folder().join("secret");
+    fs::create_dir_all(secret.join("bin")).expect("a folder");
+    fs::write(secret.join("key"), "key").expect("written");
+    fs::write(secret.join("bin/key"), "key").expect("written");
+    let at = secret.to_str().expect("text");
+    for name in
+        ["HOME", "PATH", "CARGO_HOME", "UV_CACHE_DIR", "GOMODCACHE", "NVM_DIR", "PYENV_ROOT", "RUSTUP_HOME"]
+    {
+        let command = format!("/usr/bin/test -e {at}/key || /usr/bin/test -e {at}/bin/key");
+        let test = json!({"name": "unit", "command": command, "env": [format!("{name}={at}")]});
+        f.write("ocx-tests.json", json!({"tests": [test]}).to_string());
+        f.refused("untested", "ocx_test", json!({}));
+    }
+}
