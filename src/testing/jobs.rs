@@ -25,8 +25,8 @@ use crate::checkout::{Checkout, Status};
 use crate::error::{Error, Kind, Result};
 use crate::process::Supervisor;
 
-/// How often the tests of another process are looked at.
-const POLL: Duration = Duration::from_millis(20);
+/// How soon, and how seldom at most, the tests of another process are looked at again.
+const POLL: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(250)];
 
 /// Which tests are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +76,7 @@ impl Jobs {
         };
         let started = Instant::now();
         let mut told = started;
+        let mut poll = POLL[0];
         loop {
             let busy = match self.job(declared, &tests)? {
                 Turn::Ours(job) => return job.wait_for(waiter, started),
@@ -94,7 +95,8 @@ impl Jobs {
                 told = Instant::now();
                 (waiter.progress)(&Activity::Waiting { on: busy.shown(), elapsed });
             }
-            busy.wait((waiter.limit - elapsed).min(PROGRESS_EVERY), waiter.cancel);
+            busy.wait((waiter.limit - elapsed).min(PROGRESS_EVERY), poll, waiter.cancel);
+            poll = (poll * 2).min(POLL[1]);
         }
     }
 
@@ -259,7 +261,7 @@ impl Busy {
         }
     }
 
-    fn wait(&self, limit: Duration, cancel: &Cancel) {
+    fn wait(&self, limit: Duration, poll: Duration, cancel: &Cancel) {
         match self {
             Self::Here(job) => {
                 let waking = Arc::clone(job);
@@ -268,7 +270,7 @@ impl Busy {
                 // A job counts as ended a moment before it gives its lock back.
                 sleep(Duration::from_millis(1));
             }
-            Self::Elsewhere(_) => sleep(POLL.min(limit)),
+            Self::Elsewhere(_) => sleep(poll.min(limit)),
         }
     }
 }
