@@ -27,6 +27,8 @@ pub struct Beside {
     pub paths: Vec<Brought>,
     /// The variables, each with its value if it has one.
     pub variables: Vec<(String, Option<String>)>,
+    /// Whether a fetch command may have written over the paths.
+    pub fetched: bool,
 }
 
 /// A path of the working folder that a test is given.
@@ -62,7 +64,7 @@ impl Beside {
             let value = v.value.clone().or_else(|| std::env::var(&v.name).ok());
             (v.name.clone(), value)
         };
-        Ok(Self { paths, variables: test.env.iter().map(variable).collect() })
+        Ok(Self { paths, variables: test.env.iter().map(variable).collect(), fetched: test.fetch.is_some() })
     }
 
     /// A hash over all of it; nothing if there is nothing.
@@ -80,6 +82,9 @@ impl Beside {
     #[must_use]
     pub fn shown(&self) -> Vec<String> {
         let path = |b: &Brought| match &b.found {
+            Some(found) if self.fetched => {
+                format!("{} {} and what the fetch command made of it", b.path.shown(), found.digest.short())
+            }
             Some(found) => format!("{} {}", b.path.shown(), found.digest.short()),
             None => format!("{} (made by the fetch command)", b.path.shown()),
         };

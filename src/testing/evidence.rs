@@ -74,7 +74,7 @@ pub fn record(
     outcome: &Outcome,
     run: &Circumstances,
 ) -> Result<()> {
-    if matches!(outcome, Outcome::Cancelled | Outcome::NoSandbox { .. } | Outcome::Lost { .. }) {
+    if matches!(outcome, Outcome::Cancelled | Outcome::Lost { .. }) {
         return Ok(());
     }
     state.execute_batch(SCHEMA)?;

@@ -7,8 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::state::CheckoutState;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::name::{TreePath, time};
 use crate::process::{Environment, Mount, MountKind, Sandbox};
+use crate::tree::{FileKind, Tree};
 
 /// Folders of toolchains, below the home. Tests only read them.
 const TOOLS: &[&str] = &[
@@ -145,8 +147,9 @@ impl Home {
         let real = variable("HOME").filter(|home| home.is_absolute());
         // A home within the checkout would lie in the test tree.
         let at = real.clone().filter(|home| !home.starts_with(root)).unwrap_or_else(|| "/tmp/home".into());
-        let own = state.make("home")?;
-        let mut home = Self { mounts: vec![mount(&at, MountKind::Writable(own.clone()))], at, environment };
+        let folder = state.make("home")?;
+        let own = Tree::open(&folder)?;
+        let mut home = Self { mounts: vec![mount(&at, MountKind::Writable(folder))], at, environment };
         if let Some(real) = real {
             for (folders, layered) in [(TOOLS, false), (CACHES, true)] {
                 for folder in folders {
@@ -174,7 +177,7 @@ impl Home {
     }
 
     /// Shows the folder `from` where it is, read-only or with a layer of this name over it.
-    fn show(&mut self, state: &CheckoutState, own: &Path, from: &Path, layer: Option<&str>) -> Result<()> {
+    fn show(&mut self, state: &CheckoutState, own: &Tree, from: &Path, layer: Option<&str>) -> Result<()> {
         if !from.is_absolute() || !from.is_dir() || self.shows(from) {
             return Ok(());
         }
@@ -190,7 +193,7 @@ impl Home {
     }
 
     /// Shows the folders of `PATH` that are not shown yet.
-    fn show_path(&mut self, state: &CheckoutState, own: &Path, root: &Path) -> Result<()> {
+    fn show_path(&mut self, state: &CheckoutState, own: &Tree, root: &Path) -> Result<()> {
         let Some(path) = self.environment.get("PATH").map(OsStr::to_owned) else { return Ok(()) };
         for folder in std::env::split_paths(&path) {
             let holds = |inner: &Path| inner.starts_with(&folder);
@@ -207,30 +210,26 @@ impl Home {
     }
 
     /// Makes the place for a mount, if it lies within the home's own folder: the sandbox makes none there.
-    fn make_way(&self, own: &Path, at: &Path) -> Result<()> {
+    fn make_way(&self, own: &Tree, at: &Path) -> Result<()> {
         let Ok(below) = at.strip_prefix(&self.at) else { return Ok(()) };
-        let place = own.join(below);
-        fs::create_dir_all(&place).map_err(|e| Error::io(format!("cannot make `{}`", place.display()), e))
+        // Tests have written here: no link may lead outside.
+        below.to_str().map_or(Ok(()), |below| own.put_folder(below))
     }
 
-    fn copy_settings(&self, from: &Path, own: &Path) -> Result<()> {
+    fn copy_settings(&self, from: &Path, own: &Tree) -> Result<()> {
         let Ok(below) = from.strip_prefix(&self.at) else { return Ok(()) };
-        let (Ok(meta), to) = (fs::metadata(from), own.join(below)) else { return Ok(()) };
-        if !meta.is_file() || meta.len() > SETTINGS_MAX {
+        let Some(to) = below.to_str().and_then(|below| TreePath::parse(below).ok()) else { return Ok(()) };
+        if !fs::metadata(from).is_ok_and(|meta| meta.is_file() && meta.len() <= SETTINGS_MAX) {
             return Ok(());
         }
         let Ok(text) = fs::read_to_string(from) else { return Ok(()) };
-        let failed = |e| Error::io(format!("cannot write `{}`", to.display()), e);
         // An XML file without some of its lines is none: it goes whole or not at all.
         let copy = without_secrets(&text);
-        if from.extension() == Some(OsStr::new("xml")) && copy != text {
+        let is_xml = from.extension() == Some(OsStr::new("xml"));
+        if is_xml && copy != text || own.read(&to, SETTINGS_MAX).is_ok_and(|there| there == copy.as_bytes()) {
             return Ok(());
         }
-        if fs::read_to_string(&to).is_ok_and(|there| there == copy) {
-            return Ok(());
-        }
-        fs::create_dir_all(to.parent().unwrap_or(own)).map_err(failed)?;
-        fs::write(&to, copy).map_err(failed)
+        own.put(&to, copy.as_bytes(), FileKind::Regular, time::now_ns()).map(drop)
     }
 }
 

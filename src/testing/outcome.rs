@@ -26,11 +26,6 @@ pub enum Outcome {
     TimedOut,
     /// It was ended because the caller asked for it.
     Cancelled,
-    /// It needs a sandbox, and none could be had at this moment. Nothing of it has run.
-    NoSandbox {
-        /// What failed.
-        why: String,
-    },
     /// What ran it ended before it did, so its result is unknown.
     Lost {
         /// What is known.
@@ -48,7 +43,6 @@ impl Outcome {
             Self::Signal { .. } => "signal",
             Self::TimedOut => "timed_out",
             Self::Cancelled => "cancelled",
-            Self::NoSandbox { .. } => "no_sandbox",
             Self::Lost { .. } => "lost",
         }
     }
@@ -64,7 +58,7 @@ impl Outcome {
     /// Why the result is unknown.
     pub(super) fn why(&self) -> Option<&str> {
         match self {
-            Self::NoSandbox { why } | Self::Lost { why } => Some(why),
+            Self::Lost { why } => Some(why),
             _ => None,
         }
     }
@@ -78,7 +72,6 @@ impl Outcome {
             "signal" => Self::Signal { number: code },
             "timed_out" => Self::TimedOut,
             "cancelled" => Self::Cancelled,
-            "no_sandbox" => Self::NoSandbox { why: why.unwrap_or_default() },
             _ => Self::Lost { why: why.unwrap_or_default() },
         }
     }
@@ -92,8 +85,7 @@ impl From<&Exit> for Outcome {
             Exit::Signal(number) => Self::Signal { number: *number },
             Exit::TimedOut => Self::TimedOut,
             Exit::Cancelled => Self::Cancelled,
-            Exit::NoSandbox { why } => Self::NoSandbox { why: why.clone() },
-            Exit::Lost { why } => Self::Lost { why: why.clone() },
+            Exit::NoSandbox { why } | Exit::Lost { why } => Self::Lost { why: why.clone() },
         }
     }
 }
@@ -106,7 +98,6 @@ impl fmt::Display for Outcome {
             Self::Signal { number } => write!(f, "ended by signal {number}"),
             Self::TimedOut => f.write_str("ended at its time limit"),
             Self::Cancelled => f.write_str("cancelled"),
-            Self::NoSandbox { why } => write!(f, "not run, for want of a sandbox: {why}"),
             Self::Lost { why } => write!(f, "lost: {why}"),
         }
     }

@@ -13,7 +13,7 @@ use super::state::{CheckoutState, StateFolder, TestLock};
 use super::test_tree::{Readiness, TestTree, Wanted};
 use super::{Declared, Outcome, RunsIn, Test, TestResult, log};
 use crate::checkout::{Change, Checkout, How, Status};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
 use crate::process::{Command, Environment, Exit, Finished, Output, Supervisor};
 use crate::tree::Stamp;
@@ -71,12 +71,7 @@ impl Runner {
             if self.job.is_stopping() {
                 break;
             }
-            let done = match self.one(&test) {
-                // The machine gave a sandbox a moment ago and gives none now.
-                Ok(result) if self.lost_sandbox(&result) => self.one(&test),
-                done => done,
-            };
-            match done {
+            match self.one(&test) {
                 Ok(result) => self.job.enter(result),
                 Err(e) => {
                     self.job.fail(e);
@@ -96,17 +91,6 @@ impl Runner {
         drop(lock);
         if let Err(e) = noted.and_then(|()| self.folder.make_room(Bounds::default()).map(drop)) {
             tracing::warn!("cannot look after the room of test trees: {e}");
-        }
-    }
-
-    /// Whether nothing of the test has run because there was no sandbox. From then on, tests run without one.
-    fn lost_sandbox(&mut self, result: &TestResult) -> bool {
-        match &result.outcome {
-            Outcome::NoSandbox { why } if self.unsandboxed.is_none() => {
-                self.unsandboxed = Some(why.clone());
-                true
-            }
-            _ => false,
         }
     }
 
@@ -173,6 +157,10 @@ impl Runner {
                 return Err(e);
             }
         };
+        if let Exit::NoSandbox { why } = &finished.exit {
+            self.state.with(|db| log::lose(db, id, why))?;
+            return Err(no_sandbox(run.test, why));
+        }
         run.tree.ended()?;
         let (lines, tail) = (output.count().lines(), output.tail(TAIL_LINES));
         let kept = output.finish().map_err(|e| Error::io("cannot keep a test's output", e))?;
@@ -245,6 +233,15 @@ impl Runner {
         let files = self.status.files.keys();
         files.map(|path| (path.clone(), self.checkout.tree().stamp(path))).collect()
     }
+}
+
+/// The error for a test whose own sandbox cannot be made on a machine that gives sandboxes. It never runs without.
+fn no_sandbox(test: &Test, why: &str) -> Error {
+    Error::new(
+        Kind::Unavailable,
+        format!("test `{}` was not run: its sandbox cannot be made, {why}", test.name),
+    )
+    .with_hint("Look at what it is given beside the tree (`with`), and at the path of the checkout.")
 }
 
 fn notes(beside: &Beside) -> Vec<String> {

@@ -106,7 +106,7 @@ impl Stage<'_> {
             match &brought.found {
                 Some(found) if !found.is_folder => self.copy_file(&own, brought, found, tree)?,
                 found => {
-                    own.put_folder(&brought.path)?;
+                    own.put_folder(brought.path.as_str())?;
                     let kind = self.layer(brought, found.as_ref(), tree)?;
                     mounts.push(mount(&root.join(brought.path.as_str()), kind));
                 }
@@ -170,7 +170,7 @@ impl Stage<'_> {
                 Some(found) if self.is_new(brought, found, tree)? => {
                     let (from, to) = (self.checkout.root(), self.state.path("tree"));
                     own.put(&brought.path, b"", FileKind::Regular, time::now_ns())?;
-                    own.put_folder(&brought.path)?;
+                    own.put_folder(brought.path.as_str())?;
                     let (from, to) = (from.join(brought.path.as_str()), to.join(brought.path.as_str()));
                     copy_folder(&from, &to)
                         .map_err(|e| Error::io(format!("cannot copy `{}`", brought.path.shown()), e))?;

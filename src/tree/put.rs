@@ -57,11 +57,10 @@ impl Tree {
     ///
     /// # Errors
     /// Those of [`put`](Self::put).
-    pub(crate) fn put_folder(&self, path: &TreePath) -> Result<()> {
-        let made = self.forced_folder(path.as_str());
-        made.map(drop).map_err(|e| {
-            Error::io(format!("cannot make `{}` in `{}`", path.shown(), self.root().display()), e.into())
-        })
+    pub(crate) fn put_folder(&self, path: &str) -> Result<()> {
+        let made = self.forced_folder(path);
+        made.map(drop)
+            .map_err(|e| Error::io(format!("cannot make `{path}` in `{}`", self.root().display()), e.into()))
     }
 
     /// Opens a folder below the root. A part of its path that is no folder becomes one.

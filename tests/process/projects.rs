@@ -358,3 +358,26 @@ fn n09_pytest_in_a_fetched_environment_with_an_editable_install_passes() {
     bench.write("src/p/__init__.py", "V = 'evil'\n");
     bench.fails();
 }
+
+#[test]
+fn n50_a_test_whose_sandbox_cannot_be_made_runs_nowhere() {
+    if !sandboxes() {
+        return;
+    }
+    let bench = Bench::new("true", &[("a.txt", "a\n")]);
+    bench.passes();
+    // A folder that cannot be a layer: it holds the state folder that the layer would lie in.
+    let inner = Bench::declaring(
+        json!({"name": "unit", "command": "touch ran", "with": ["big"]}),
+        &[(".gitignore", "big\n")],
+    );
+    fs::create_dir(inner.path("big")).unwrap();
+    let supervisor = Supervisor::at(env!("CARGO_BIN_EXE_ocx"));
+    let jobs = Jobs::new(Arc::clone(&inner.checkout), supervisor, StateFolder::at(inner.path("big/state")));
+    let inner = Bench { jobs, ..inner };
+    match inner.ask(&Cancel::new()) {
+        Err(refused) => assert_eq!(refused.kind(), Kind::Unavailable, "{refused}"),
+        Ok(report) => assert!(report.results[0].run.unsandboxed.is_none(), "never outside: {report:?}"),
+    }
+    assert!(!inner.path("ran").exists());
+}

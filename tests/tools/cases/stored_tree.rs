@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::support::{Fixture, four, sandboxes, until};
+use crate::support::{Fixture, OCX, four, sandboxes, until};
 
 /// Checks out a check-in in a folder of its own, by plain Fossil.
 fn fresh(f: &Fixture, saved: &Value) -> std::path::PathBuf {
@@ -235,7 +235,7 @@ fn v12_the_variables_of_ocx_are_out_of_a_tests_sight() {
         return;
     }
     let f = Fixture::tested("tr '\\0' '\\n' < /proc/$PPID/environ; env; ls /proc", &[]);
-    let mut test = f.command(crate::support::OCX, &f.root());
+    let mut test = f.command(OCX, &f.root());
     let test = test
         .args(["test"])
         .env("OCX_PASSWORD", "hunter2")
@@ -294,4 +294,27 @@ fn v05_what_a_declaration_says_of_variables_shows_nothing_more_of_the_machine() 
         f.write("ocx-tests.json", json!({"tests": [test]}).to_string());
         f.refused("untested", "ocx_test", json!({}));
     }
+}
+
+#[test]
+fn v06_links_that_a_test_leaves_in_its_home_lead_nobody_outside() {
+    if !sandboxes() {
+        return;
+    }
+    let f = Fixture::with(&[]);
+    let outside = f.folder().join("outside");
+    fs::create_dir(&outside).expect("a folder");
+    let at = outside.display();
+    let command = format!("ln -sfn {at}/npmrc ~/.npmrc; [ -e ~/.cargo ] || ln -sfn {at} ~/.cargo");
+    f.write("ocx-tests.json", json!({"tests": [{"name": "unit", "command": command}]}).to_string());
+    for round in 0..3 {
+        // The user's own settings and caches come to be between the runs.
+        fs::write(f.folder().join(".npmrc"), format!("registry={round}\n")).expect("written");
+        f.write("n.txt", format!("{round}\n"));
+        let mut test = f.command(OCX, &f.root());
+        let test = test.arg("test").output().expect("it runs");
+        assert!(test.status.success(), "{test:?}");
+        fs::create_dir_all(f.folder().join(".cargo/registry")).expect("a folder");
+    }
+    assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 0);
 }
