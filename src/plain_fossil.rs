@@ -56,7 +56,7 @@ impl PlainFossil {
     }
 
     /// Whether it is this project's own Fossil.
-    pub(crate) fn is_own(&self) -> bool {
+    pub(crate) fn is_own() -> bool {
         reference::program().is_none()
     }
 

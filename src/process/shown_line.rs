@@ -22,7 +22,7 @@ impl ShownLine {
     /// A line of which `length` bytes came that are not at hand any more.
     pub fn after(length: u64) -> Self {
         let width = usize::try_from(length).unwrap_or(usize::MAX);
-        Self { length, width, ..Self::default() }
+        Self { width, length, ..Self::default() }
     }
 
     /// Takes the next bytes of the line.
@@ -66,16 +66,13 @@ impl ShownLine {
             let (before, rest) = piece.split_at(escape);
             self.put(before);
             let erased = [(&b"\x1b[K"[..], self.at), (b"\x1b[0K", self.at), (b"\x1b[2K", 0)];
-            match erased.iter().find(|(code, _)| rest.starts_with(code)) {
-                Some((code, kept)) => {
-                    self.cells.truncate(*kept);
-                    self.width = *kept;
-                    piece = &rest[code.len()..];
-                }
-                None => {
-                    self.put(&rest[..1]);
-                    piece = &rest[1..];
-                }
+            if let Some((code, kept)) = erased.iter().find(|(code, _)| rest.starts_with(code)) {
+                self.cells.truncate(*kept);
+                self.width = *kept;
+                piece = &rest[code.len()..];
+            } else {
+                self.put(&rest[..1]);
+                piece = &rest[1..];
             }
         }
         self.put(piece);

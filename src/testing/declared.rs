@@ -200,16 +200,16 @@ fn brought(test: &str, path: &str) -> Result<TreePath> {
 }
 
 /// A variable of `env`: `NAME` to hand on, or `NAME=value`.
-fn variable(test: &str, text: &str) -> Result<Variable> {
-    let (name, value) = match text.split_once('=') {
+fn variable(test: &str, given: &str) -> Result<Variable> {
+    let (name, value) = match given.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),
-        None => (text, None),
+        None => (given, None),
     };
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let well_formed =
         !name.is_empty() && name.chars().all(is_name) && !name.starts_with(|c: char| c.is_ascii_digit());
     if !well_formed || value.as_ref().is_some_and(|value| value.contains('\0')) {
-        return Err(wrong(&format!("`env` of test `{test}` has `{}`", text.escape_debug()))
+        return Err(wrong(&format!("`env` of test `{test}` has `{}`", given.escape_debug()))
             .with_hint("Give `NAME` for a variable to hand on, or `NAME=value`."));
     }
     Environment::may_declare(name, value.is_some()).map_err(|why| {

@@ -169,11 +169,11 @@ impl Home {
 
     /// Where a folder of the home really is.
     fn place_of(&self, real: &Path, folder: &str) -> PathBuf {
-        let moved = MOVED.iter().filter_map(|(name, from)| {
+        let mut moved = MOVED.iter().rev().filter_map(|(name, from)| {
             let below = Path::new(folder).strip_prefix(from).ok()?;
             Some(PathBuf::from(self.environment.get(name)?).join(below))
         });
-        moved.last().unwrap_or_else(|| real.join(folder))
+        moved.next().unwrap_or_else(|| real.join(folder))
     }
 
     /// Shows the folder `from` where it is, read-only or with a layer of this name over it.

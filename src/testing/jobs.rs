@@ -95,7 +95,7 @@ impl Jobs {
                 told = Instant::now();
                 (waiter.progress)(&Activity::Waiting { on: busy.shown(), elapsed });
             }
-            busy.wait((waiter.limit - elapsed).min(PROGRESS_EVERY), poll, waiter.cancel);
+            busy.wait(waiter.limit.saturating_sub(elapsed).min(PROGRESS_EVERY), poll, waiter.cancel);
             poll = (poll * 2).min(POLL[1]);
         }
     }

@@ -137,7 +137,7 @@ impl Stage<'_> {
             return Ok(MountKind::Writable(self.state.make(&format!("layers/{name}/made"))?));
         };
         // What tests have written over another state of the folder would hide parts of this one.
-        if self.is_new(brought, found, tree)? {
+        if is_new(brought, found, tree)? {
             self.state.empty(&format!("layers/{name}"))?;
         }
         layered(self.state, &self.checkout.root().join(brought.path.as_str()), &name)
@@ -145,20 +145,12 @@ impl Stage<'_> {
 
     /// Copies a file that is brought along into the tree.
     fn copy_file(&self, own: &Tree, brought: &Brought, found: &Found, tree: &TestTree<'_>) -> Result<()> {
-        if !self.is_new(brought, found, tree)? && own.stamp(&brought.path).is_some() {
+        if !is_new(brought, found, tree)? && own.stamp(&brought.path).is_some() {
             return Ok(());
         }
         let entry = self.checkout.tree().stat(&brought.path)?;
         let content = self.checkout.tree().content(&entry, FILE_MAX)?;
         own.put(&brought.path, &content, entry.kind, time::now_ns()).map(drop)
-    }
-
-    /// Whether what is brought along is other than when the tests had it last. Remembers it as it is.
-    fn is_new(&self, brought: &Brought, found: &Found, tree: &TestTree<'_>) -> Result<bool> {
-        let name = format!("with {}", brought.path);
-        let is_new = tree.word(&name)?.as_deref() != Some(found.digest.as_str());
-        tree.keep_word(&name, found.digest.as_str())?;
-        Ok(is_new)
     }
 
     /// Without a sandbox, what is brought along is copied into the tree.
@@ -167,7 +159,7 @@ impl Stage<'_> {
         for brought in &beside.paths {
             match &brought.found {
                 Some(found) if !found.is_folder => self.copy_file(&own, brought, found, tree)?,
-                Some(found) if self.is_new(brought, found, tree)? => {
+                Some(found) if is_new(brought, found, tree)? => {
                     let (from, to) = (self.checkout.root(), self.state.path("tree"));
                     own.put(&brought.path, b"", FileKind::Regular, time::now_ns())?;
                     own.put_folder(brought.path.as_str())?;
@@ -199,8 +191,16 @@ pub(super) fn told(environment: Environment, checkout: &Checkout, status: &Statu
         .with("OCX_PARENT", parent.hash.as_str())
         .with("OCX_BRANCH", &parent.branch)
         .with("OCX_TREE", status.tree_hash().as_str())
-        .with("SOURCE_DATE_EPOCH", &time::epoch_seconds(parent.julian).to_string());
+        .with("SOURCE_DATE_EPOCH", time::epoch_seconds(parent.julian).to_string());
     Ok(environment)
+}
+
+/// Whether what is brought along is other than when the tests had it last. Remembers it as it is.
+fn is_new(brought: &Brought, found: &Found, tree: &TestTree<'_>) -> Result<bool> {
+    let name = format!("with {}", brought.path);
+    let is_new = tree.word(&name)?.as_deref() != Some(found.digest.as_str());
+    tree.keep_word(&name, found.digest.as_str())?;
+    Ok(is_new)
 }
 
 /// Copies a folder with its links, modes and times.
@@ -260,13 +260,14 @@ pub(super) fn packages(status: &Status) -> Hash {
     ];
     let is_list = |path: &TreePath| {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
-        let requirements = name.starts_with("requirements") && name.ends_with(".txt");
+        let requirements =
+            name.strip_prefix("requirements").is_some_and(|rest| rest.strip_suffix(".txt").is_some());
         NAMES.contains(&name) || requirements
     };
     let lists: Vec<_> = status.files.iter().filter(|(path, _)| is_list(path)).collect();
     if lists.is_empty() {
         return status.tree_hash();
     }
-    let text: String = lists.iter().map(|(path, file)| format!("{} {path}\n", file.hash)).collect();
-    Hash::of(text.as_bytes())
+    let lines: Vec<_> = lists.iter().map(|(path, file)| format!("{} {path}", file.hash)).collect();
+    Hash::of(lines.join("\n").as_bytes())
 }

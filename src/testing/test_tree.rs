@@ -160,10 +160,10 @@ impl<'a> TestTree<'a> {
             return Some(How::Kind);
         }
         let same = self.tree.content(&entry, u64::MAX).is_ok_and(|content| held.file.hash.names(&content));
-        match same {
-            false => Some(How::Edited),
-            true => (entry.kind != held.file.kind).then_some(How::Mode),
+        if !same {
+            return Some(How::Edited);
         }
+        (entry.kind != held.file.kind).then_some(How::Mode)
     }
 
     /// Why what tests have left may not be trusted with the wanted files; nothing if it may.

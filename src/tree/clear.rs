@@ -123,7 +123,7 @@ mod tests {
         }
         drop(deep);
         for folder in ["t/ro/x", "t/ro", "t"] {
-            fs::set_permissions(top.join(folder), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(top.join(folder), fs::Permissions::from_mode(0o000)).unwrap();
         }
         clear(fs::File::open(&top).unwrap().as_fd()).unwrap();
         assert_eq!(fs::read_dir(&top).unwrap().count(), 0);

@@ -243,8 +243,8 @@ fn n29_the_tree_that_was_not_used_for_longest_makes_room_and_a_deleted_checkouts
     second.passes();
     let made = |bench: &Bench| {
         let root = bench.checkout.root().to_str().unwrap().as_bytes();
-        let parts = fs::read_dir(state.path()).unwrap().map(|item| item.unwrap().path());
-        let own = parts.filter(|part| fs::read(part.join("root")).is_ok_and(|r| r == root)).next();
+        let mut parts = fs::read_dir(state.path()).unwrap().map(|item| item.unwrap().path());
+        let own = parts.find(|part| fs::read(part.join("root")).is_ok_and(|r| r == root));
         own.is_some_and(|part| part.join("tree/made").exists())
     };
     // What is looked at after a run is done once the lock can be had again.
