@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::state::CheckoutState;
 use crate::error::Result;
@@ -144,8 +144,8 @@ impl Home {
     /// The home for tests of the checkout at `root`, whose user has the variables of `environment`.
     pub fn new(state: &CheckoutState, root: &Path, environment: Environment) -> Result<Self> {
         let variable = |name: &str| environment.get(name).map(PathBuf::from);
-        let real = variable("HOME").filter(|home| home.is_absolute());
-        // A home within the checkout would lie in the test tree.
+        let real = variable("HOME").filter(|home| is_home(home));
+        // The sandbox has a home of its own where the user has none, or one within the checkout.
         let at = real.clone().filter(|home| !home.starts_with(root)).unwrap_or_else(|| "/tmp/home".into());
         let folder = state.make("home")?;
         let own = Tree::open(&folder)?;
@@ -233,6 +233,13 @@ impl Home {
     }
 }
 
+/// Whether a folder can be a user's home: a plain path to no part of the system.
+fn is_home(path: &Path) -> bool {
+    let plain = path.components().skip(1).all(|part| matches!(part, Component::Normal(_)));
+    let system = ["/dev", "/proc", "/run", "/sys"].iter().any(|folder| path.starts_with(folder));
+    path.is_absolute() && plain && path.parent().is_some() && !system && !Sandbox::shows(path)
+}
+
 pub(super) fn mount(at: &Path, what: MountKind) -> Mount {
     Mount { at: at.to_owned(), what }
 }
@@ -271,6 +278,16 @@ fn without_secrets(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_the_system_is_no_home() {
+        for none in ["/", "//", "/usr", "/proc/1", "/dev/shm", "/etc", "/x/../y", "home", ""] {
+            assert!(!is_home(Path::new(none)), "{none}");
+        }
+        assert!(
+            is_home(Path::new("/root")) && is_home(Path::new("/home/ann")) && is_home(Path::new("/tmp/x"))
+        );
+    }
 
     #[test]
     fn settings_go_without_the_lines_that_hold_secrets() {

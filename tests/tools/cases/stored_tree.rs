@@ -108,7 +108,7 @@ fn a_writer_beside_test_and_save_gets_nothing_untested_saved() {
         &[("a.txt", b"0\n"), ("b/c.txt", b"0\n")],
     );
     let stop = AtomicBool::new(false);
-    let mut saves = 0;
+    let mut made = 0;
     std::thread::scope(|s| {
         s.spawn(|| {
             for word in ["good\n", "evil\n"].iter().cycle() {
@@ -124,7 +124,7 @@ fn a_writer_beside_test_and_save_gets_nothing_untested_saved() {
             if f.call("ocx_test", json!({}))["ok"] == true {
                 let saved = f.call("ocx_save", four("t"));
                 if saved["ok"] == true {
-                    saves += 1;
+                    made += 1;
                     let folder = fresh(&f, &saved["result"]);
                     for name in ["a.txt", "b/c.txt"] {
                         assert_eq!(fs::read(folder.join(name)).expect("a file"), b"good\n", "{saved}");
@@ -134,7 +134,7 @@ fn a_writer_beside_test_and_save_gets_nothing_untested_saved() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    eprintln!("{saves} saves beside the writer");
+    eprintln!("{made} made beside the writer");
     f.write("a.txt", "good\n");
     f.write("b/c.txt", "good\n");
     f.call("ocx_test", json!({}));
@@ -292,7 +292,15 @@ fn v05_what_a_declaration_says_of_variables_shows_nothing_more_of_the_machine() 
         let command = format!("/usr/bin/test -e {at}/key || /usr/bin/test -e {at}/bin/key");
         let test = json!({"name": "unit", "command": command, "env": [format!("{name}={at}")]});
         f.write("ocx-tests.json", json!({"tests": [test]}).to_string());
-        f.refused("untested", "ocx_test", json!({}));
+        let answer = f.refused("untested", "ocx_test", json!({}));
+        assert_eq!(answer["result"]["sandboxed"], true, "{answer}");
+    }
+    for value in ["/", "/usr", "/proc", "/x/../y"] {
+        for name in ["HOME", "GOMODCACHE", "PATH", "TMPDIR"] {
+            let test = json!({"name": "unit", "command": "/bin/true", "env": [format!("{name}={value}")]});
+            f.write("ocx-tests.json", json!({"tests": [test]}).to_string());
+            assert_eq!(f.done("ocx_test", json!({}))["sandboxed"], true, "{name}={value}");
+        }
     }
 }
 
