@@ -64,6 +64,24 @@ impl std::fmt::Debug for Store {
     }
 }
 
+impl Drop for Store {
+    /// Folds the write-ahead log into the file if nobody else has it open. SQLite does so when the last connection ends,
+    /// but not if that one could only read, as this one.
+    fn drop(&mut self) {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let is_used = std::fs::metadata(log).is_ok_and(|meta| meta.len() > 0);
+        if !is_used || !self.is_there() {
+            return;
+        }
+        if let Ok(nothing) = Connection::open_in_memory() {
+            drop(std::mem::replace(self.db.get_mut(), nothing));
+        }
+        // What cannot be folded now stays valid in the log.
+        let _ = connection::fold(&self.path);
+    }
+}
+
 impl Store {
     /// Opens the repository file at `path`, which must exist.
     ///
