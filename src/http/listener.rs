@@ -151,10 +151,7 @@ fn require_loopback(address: SocketAddr) -> Result<()> {
 }
 
 /// Waits for the next connection, and then for a place for it.
-async fn accepted(
-    listener: &tokio::net::TcpListener,
-    open: &Connections,
-) -> (TcpStream, Arc<Connection>) {
+async fn accepted(listener: &tokio::net::TcpListener, open: &Connections) -> (TcpStream, Arc<Connection>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return (stream, open.add().await),
@@ -213,7 +210,7 @@ mod tests {
     use super::*;
 
     /// The end of what hangs.
-    const HANG: Duration = Duration::from_secs(60);
+    const HANG: Duration = Duration::from_mins(1);
     const LONG: Duration = Duration::from_hours(1);
 
     /// A server with `/`, which answers at once, and `/wait`, which waits until it is released.

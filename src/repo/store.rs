@@ -2,7 +2,7 @@
 //!
 //! A [`Store`] reads through its own SQLite connection that cannot write, while Fossil's C code may work in the same
 //! or another process. It never opens the file in any other way, because closing a second descriptor would drop
-//! SQLite's locks. It writes nothing.
+//! SQLite's locks. It writes nothing, but its end folds the write-ahead log into the file.
 
 mod cache;
 mod check_in;

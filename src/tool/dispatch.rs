@@ -24,7 +24,12 @@ pub fn call(service: &Service, name: &str, input: Value, control: &CallControl) 
     let dry_run = input.get("dry_run") == Some(&Value::Bool(true));
     let Some(tool) = service.catalogue().find(name) else {
         let shown: String = name.chars().take(60).collect();
-        return Answer::refused(&shown, dry_run, Vec::new(), checked(service, unknown(service, &shown, &input)));
+        return Answer::refused(
+            &shown,
+            dry_run,
+            Vec::new(),
+            checked(service, unknown(service, &shown, &input)),
+        );
     };
     let name = tool.declaration().name;
     // What waits for the engine ends with the call.

@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::support::served::Served;
 use crate::support::{Fixture, OCX};
 
 /// Runs `ocx` in the fixture's folder. The words are all that it wrote.
@@ -47,7 +48,7 @@ fn options_before_a_word_of_fossil_are_refused_in_one_line() {
 }
 
 #[test]
-fn a01_a_bundle_is_imported_by_the_named_login_else_the_checkouts_else_the_default_user() {
+fn a_bundle_is_imported_by_the_named_login_else_the_checkouts_else_the_default_user() {
     let f = Fixture::with(&[("a.txt", b"a\n")]);
     for login in ["bob", "low"] {
         f.fossil(&["user", "new", login, login, "pw"]);
@@ -65,8 +66,7 @@ fn a01_a_bundle_is_imported_by_the_named_login_else_the_checkouts_else_the_defau
         let file = f.folder().join("b").display().to_string();
         let path = repository.display().to_string();
         let words = ["-C", folder, "bundle", "import", &file].into_iter().map(str::to_owned);
-        let words: Vec<String> =
-            words.chain(args.iter().map(|word| word.replace("REPO", &path))).collect();
+        let words: Vec<String> = words.chain(args.iter().map(|word| word.replace("REPO", &path))).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let (out, said) = run(&f, &words, |command| {
             match user {
@@ -115,6 +115,22 @@ fn hints_name_what_a_person_has_here() {
         let words = refused(&f, args);
         assert!(words.contains(with) && !words.contains(without), "{words}");
     }
+}
+
+#[test]
+fn a_save_that_is_not_sent_for_lack_of_a_password_says_where_one_is_looked_for() {
+    let s = Served::new();
+    let f = &s.server_side;
+    let url = format!("http://agent@127.0.0.1:{}/", s.port);
+    let (cloned, words) = run(f, &["clone", &url, "own.fossil"], |command| {
+        command.env("OCX_PASSWORD", "s3cret");
+    });
+    assert!(cloned.status.success(), "{words}");
+    f.ocx(f.folder(), &["open", "own.fossil", "own", "--user", "agent"]);
+    std::fs::write(f.folder().join("own/new.txt"), "x").expect("written");
+    let save = ["save", "--title", "t", "--intent", "i", "--expression", "e", "--demonstrates", "d"];
+    let words = refused(f, &[&["-C", "own"], &save[..]].concat());
+    assert!(words.contains("OCX_PASSWORD") && words.contains("next_call:\nocx -C own save "), "{words}");
 }
 
 #[test]

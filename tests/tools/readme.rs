@@ -72,7 +72,8 @@ fn every_command_line_of_the_readme_runs() {
     let mut count = 0;
     for block in blocks() {
         let lines: Vec<String> = block.iter().filter(|line| !is_served(line)).map(|line| url(line)).collect();
-        let own = |line: &&String| line.starts_with("ocx ") || line.contains(" ocx ") || line.starts_with("cd ");
+        let own =
+            |line: &&String| line.starts_with("ocx ") || line.contains(" ocx ") || line.starts_with("cd ");
         let lines: Vec<String> =
             lines.iter().filter(|line| !line.starts_with("cargo")).filter(own).cloned().collect();
         count += lines.iter().filter(|line| line.contains("ocx ")).count();

@@ -87,7 +87,11 @@ fn a_next_call_is_none_that_is_refused_as_well() {
     ] {
         let answer = f.call(tool, input.clone());
         assert_eq!(answer["ok"], false, "{answer:#}");
-        assert_eq!(answer.get("next_call").map(|call| &call["arguments"]), next.as_ref(), "{input}: {answer:#}");
+        assert_eq!(
+            answer.get("next_call").map(|call| &call["arguments"]),
+            next.as_ref(),
+            "{input}: {answer:#}"
+        );
         if next.is_some() {
             led_on(f.session(), &answer);
         }

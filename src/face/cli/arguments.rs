@@ -73,7 +73,7 @@ fn places() -> [Command; 5] {
         Command::new("init")
             .about("Make a new repository file")
             .arg(repository().help("The file to make"))
-            .arg(user().help("Its first user, who may do everything")),
+            .arg(user().help("Its first user, who may do everything; the one in USER unless given")),
         super::sync::reaching(
             Command::new("clone")
                 .about("Clone a repository from a server; the password is the URL's, or that in OCX_PASSWORD")
@@ -84,7 +84,7 @@ fn places() -> [Command; 5] {
                         .help("http://[USER[:PASSWORD]@]HOST[:PORT]/PATH"),
                 )
                 .arg(repository().help("The file to make"))
-                .arg(user().help("The clone's user; the URL's otherwise"))
+                .arg(user().help("The clone's user; the URL's otherwise, or else the one in USER"))
                 .arg(
                     Arg::new("save_password")
                         .long("save-password")

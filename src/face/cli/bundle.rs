@@ -30,11 +30,7 @@ pub fn command() -> Command {
                 export_command(),
                 with_common("import", "Take all of a bundle into the repository, or nothing", "The bundle"),
                 with_common("ls", "List the check-ins of a bundle", "The bundle"),
-                with_common(
-                    "verify",
-                    "Verify every artifact of a bundle without importing it",
-                    "The bundle",
-                ),
+                with_common("verify", "Verify every artifact of a bundle without importing it", "The bundle"),
             ]
             .map(options::fitted),
         )

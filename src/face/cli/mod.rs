@@ -76,12 +76,14 @@ pub fn run(args: Vec<OsString>, terminal: &mut Terminal<'_>) -> Next {
     let target = Target::of(&matches);
     match (command, target) {
         ("demo", _) => Next::Demo,
-        ("fossil" | Supervisor::ARGUMENT, _) => {
-            Next::Exit(terminal.refuse(&format!("`{command}` must be the first word, or stand behind `-C DIR`")))
-        }
+        ("fossil" | Supervisor::ARGUMENT, _) => Next::Exit(
+            terminal.refuse(&format!("`{command}` must be the first word, or stand behind `-C DIR`")),
+        ),
         ("mcp", Ok(target)) => Next::Serve(Serve::of(target, given)),
         (_, Ok(target)) => Next::Exit(run_command(&matches, (command, given), target, terminal)),
-        (_, Err(e)) => Next::Exit(terminal.say(&options::names(&matches), options::wants_json(&matches), Err(e))),
+        (_, Err(e)) => {
+            Next::Exit(terminal.say(&options::names(&matches), options::wants_json(&matches), Err(e)))
+        }
     }
 }
 
@@ -211,7 +213,9 @@ mod tests {
             for (options, given) in
                 [vec![], repository.to_vec(), user.to_vec(), [repository, user].concat()].iter().enumerate()
             {
-                for (before, rest) in [(true, vec![]), (true, vec!["x"]), (true, vec!["x", "y"]), (false, vec!["x"])] {
+                for (before, rest) in
+                    [(true, vec![]), (true, vec!["x"]), (true, vec!["x", "y"]), (false, vec!["x"])]
+                {
                     let options_first = if before { given.clone() } else { Vec::new() };
                     let options_last = if before { Vec::new() } else { given.clone() };
                     let words = ["-C", &here].into_iter().chain(options_first);

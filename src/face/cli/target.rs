@@ -39,17 +39,14 @@ impl Target {
     /// # Errors
     /// [`Kind::NotFound`] without a repository or such a user, and those of reading.
     pub fn acting(&self) -> Result<(Repository, User)> {
-        let (repository, own) = match &self.repository {
-            Some(path) => {
-                let repository = open_repository(path)?;
-                let own = repository.store().default_user()?;
-                (repository, own)
-            }
-            None => {
-                let checkout = checkout(&self.folder)?;
-                let own = Some(checkout.user()?);
-                (checkout.repository().clone(), own)
-            }
+        let (repository, own) = if let Some(path) = &self.repository {
+            let repository = open_repository(path)?;
+            let own = repository.store().default_user()?;
+            (repository, own)
+        } else {
+            let checkout = checkout(&self.folder)?;
+            let own = Some(checkout.user()?);
+            (checkout.repository().clone(), own)
         };
         let user = self.login.clone().or(own).ok_or_else(|| {
             Error::new(Kind::NotFound, "the repository has no default user, and none who may do everything")
@@ -63,7 +60,10 @@ impl Target {
     pub fn words(&self) -> Vec<String> {
         let mut words = vec!["ocx".to_owned()];
         match &self.repository {
-            Some(path) => words.extend(["-R".to_owned(), path.display().to_string()]),
+            Some(path) => {
+                let path = path.strip_prefix(".").unwrap_or(path);
+                words.extend(["-R".to_owned(), path.display().to_string()]);
+            }
             None if self.folder == Path::new(".") => {}
             None => words.extend(["-C".to_owned(), self.folder.display().to_string()]),
         }

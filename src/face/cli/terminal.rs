@@ -57,11 +57,15 @@ impl Terminal<'_> {
     /// The errors of writing.
     pub fn show(&mut self, answer: &Answer, start: &[String]) -> std::io::Result<()> {
         let call = answer.next_call().and_then(|call| paste::command_line(start, call));
-        let shown = show::readable(answer, call.as_deref(), self.out_is_terminal);
+        let call = call.map(|call| format!("next_call:\n{call}"));
+        // What was written but not sent says so in its result.
+        let failed = answer.kind() == Some(Kind::LoginFailed)
+            || answer.result()["push"]["outcome"] == Kind::LoginFailed.code();
+        let login = failed.then(|| command_for(Kind::LoginFailed)).flatten().map(str::to_owned);
+        let more: Vec<String> = login.into_iter().chain(call).collect();
+        let shown = show::readable(answer, &more, self.out_is_terminal);
         self.out.write_all(shown.out.as_bytes())?;
-        self.err.write_all(shown.err.as_bytes())?;
-        let more = answer.kind().filter(|kind| *kind == Kind::LoginFailed).and_then(command_for);
-        more.map_or(Ok(()), |line| writeln!(self.err, "{line}"))
+        self.err.write_all(shown.err.as_bytes())
     }
 
     /// Writes help on `out`, and what is wrong with a command line on `err`. Help is not a failure. Returns the exit
@@ -102,9 +106,9 @@ fn in_json(command: &str, error: Error) -> Answer {
 fn command_for(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Corrupt => Some("`ocx fossil test-integrity -R REPO` says what of a repository is damaged."),
-        Kind::LoginFailed => {
-            Some("The password is that of the URL, else OCX_PASSWORD, or one kept by `ocx clone --save-password`.")
-        }
+        Kind::LoginFailed => Some(
+            "The password is that of the URL, else OCX_PASSWORD, or one kept by `ocx clone --save-password`.",
+        ),
         _ => None,
     }
 }

@@ -53,7 +53,9 @@ impl ServerHandler for Server {
                 Some(given) => {
                     let service = self.service_for(&context);
                     let control = CallControl::default();
-                    tokio::task::block_in_place(|| tool::call(&service, &request.name, given.clone(), &control))
+                    tokio::task::block_in_place(|| {
+                        tool::call(&service, &request.name, given.clone(), &control)
+                    })
                 }
                 None => refused(&request.name, reason),
             };
