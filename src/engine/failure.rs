@@ -107,7 +107,39 @@ fn why_not_valid(path: &str) -> Option<(Kind, String, &'static str)> {
 /// Returns what Fossil said, on one line.
 fn words_of(outcome: &CallOutcome) -> String {
     let said = if outcome.err.trim().is_empty() { &outcome.out } else { &outcome.err };
-    let line =
-        said.split(['\n', '\r']).map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("; ");
+    let lines = said.split(['\n', '\r']).map(str::trim).filter(|l| !l.is_empty() && !offers_option(l));
+    let line = without_sql(&lines.collect::<Vec<_>>().join("; "));
     if line.is_empty() { format!("it gave no words, exit code {}", outcome.code) } else { line }
+}
+
+/// Whether a line offers an option of Fossil's own command, which callers here cannot give.
+fn offers_option(line: &str) -> bool {
+    line.contains(" (--")
+}
+
+/// The words without the SQL that Fossil appends in braces to the words of SQLite.
+fn without_sql(words: &str) -> String {
+    let start = words.find("Database error: ").and_then(|at| Some(at + words[at..].find(": {")?));
+    match (start, words.rfind('}')) {
+        (Some(start), Some(end)) if start < end => [&words[..start], &words[end + 1..]].concat(),
+        _ => words.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_sql_nor_options_of_fossils_commands_are_passed_on() {
+        for (words, left) in [
+            ("Database error: database is locked: {BEGIN IMMEDIATE}", "Database error: database is locked"),
+            ("cannot: Database error: no: {SELECT '}'; x}; more", "cannot: Database error: no; more"),
+            ("no such file: {x}", "no such file: {x}"),
+        ] {
+            assert_eq!(without_sql(words), left);
+        }
+        assert!(offers_option("use the -f (--force) option to override"));
+        assert!(!offers_option("directory x is not empty"));
+    }
 }

@@ -106,7 +106,7 @@ fn serve_http(service: Service, listen: &Listen) -> Result<()> {
         _ => e,
     })?;
     eprintln!("ocx: serving MCP at {}{}", listener.url(), mcp::PATH);
-    mcp::serve_http(service, listener, asked_to_end())
+    mcp::serve_http(service, listener, asked_to_end)
 }
 
 /// Waits until the process gets SIGTERM or SIGINT.
@@ -169,10 +169,14 @@ fn share_proxy() {
     }
 }
 
+/// The filter of what is logged if `OCX_LOG` is not set. A client that goes away before its answer is no error, but rmcp
+/// calls it one.
+const LOGGED: &str = "error,rmcp::service=off";
+
 /// Logs errors. `OCX_LOG` asks for more; it is written as a `tracing` filter.
 fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("OCX_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(LOGGED));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).init();
 }
 

@@ -4,6 +4,7 @@
 //! from the extension [`Caller`] who calls, and reads a body with [`WholeBody`].
 
 mod body;
+mod connections;
 mod gate;
 mod listener;
 mod tokens;

@@ -2,7 +2,7 @@
 //!
 //! A [`Store`] reads through its own SQLite connection that cannot write, while Fossil's C code may work in the same
 //! or another process. It never opens the file in any other way, because closing a second descriptor would drop
-//! SQLite's locks. It writes nothing.
+//! SQLite's locks. It writes nothing, but its end folds the write-ahead log into the file.
 
 mod cache;
 mod check_in;
@@ -61,6 +61,24 @@ pub struct Store {
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Store {
+    /// Folds the write-ahead log into the file if nobody else has it open. SQLite does so when the last connection ends,
+    /// but not if that one could only read, as this one.
+    fn drop(&mut self) {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let is_used = std::fs::metadata(log).is_ok_and(|meta| meta.len() > 0);
+        if !is_used || !self.is_there() {
+            return;
+        }
+        if let Ok(nothing) = Connection::open_in_memory() {
+            drop(std::mem::replace(self.db.get_mut(), nothing));
+        }
+        // What cannot be folded now stays valid in the log.
+        let _ = connection::fold(&self.path);
     }
 }
 

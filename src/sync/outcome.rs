@@ -53,8 +53,30 @@ pub struct Synced {
 
 impl fmt::Display for Synced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [&self.sent, &self.received].into_iter().flatten().map(ToString::to_string);
+        let moved = self.unversioned.as_ref().is_some_and(|files| !files.is_empty());
+        // Where files went over, "nothing to send" would not be true.
+        let is_told = |outcome: &&Outcome| {
+            !moved || !matches!(outcome, Outcome::NothingToSend | Outcome::NothingToReceive)
+        };
+        let parts = [&self.sent, &self.received].into_iter().flatten().filter(is_told);
+        let parts = parts.map(ToString::to_string);
         let parts: Vec<_> = parts.chain(self.unversioned.iter().map(ToString::to_string)).collect();
         f.write_str(&parts.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_to_send_is_not_said_where_a_file_was_sent() {
+        let said = |sent: &[&str]| {
+            let sent = sent.iter().map(|&name| name.into()).collect();
+            let unversioned = Some(UnversionedChanges { sent, ..UnversionedChanges::default() });
+            Synced { sent: Some(Outcome::NothingToSend), unversioned, ..Synced::default() }.to_string()
+        };
+        assert_eq!(said(&["a"]), "unversioned files: sent 1, received 0");
+        assert_eq!(said(&[]), "nothing to send; unversioned files are the same");
     }
 }

@@ -21,9 +21,17 @@ pub struct UnversionedChanges {
     pub replaced: Vec<String>,
 }
 
+impl UnversionedChanges {
+    /// Whether no file went either way.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sent.is_empty() && self.received.is_empty()
+    }
+}
+
 impl fmt::Display for UnversionedChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.sent.is_empty() && self.received.is_empty() {
+        if self.is_empty() {
             return f.write_str("unversioned files are the same");
         }
         write!(f, "unversioned files: sent {}, received {}", self.sent.len(), self.received.len())?;

@@ -92,6 +92,24 @@ impl Refusal {
         self
     }
 
+    /// Leaves out the call that helps unless it is `good`.
+    #[must_use]
+    pub(super) fn keep_next(mut self, good: impl FnOnce(&NextCall) -> bool) -> Self {
+        self.0.next_call = self.0.next_call.take().filter(good);
+        self
+    }
+
+    /// Says in other words what to do. `reworded` gets the words; if it leaves nothing, a general step takes their
+    /// place.
+    #[must_use]
+    pub(super) fn reworded(mut self, reworded: impl FnOnce(&str) -> String) -> Self {
+        let error = self.0.error;
+        let words = reworded(error.hint().unwrap_or_else(|| usual_next_step(error.kind())));
+        let words = if words.is_empty() { NOTHING_HERE.to_owned() } else { words };
+        self.0.error = error.with_hint(words);
+        self
+    }
+
     /// What kind of failure it is.
     #[must_use]
     pub fn kind(&self) -> Kind {
@@ -196,6 +214,18 @@ impl Answer {
         Some((self.stopped.as_deref()?, self.next_step.as_deref()?))
     }
 
+    /// The call that helps, if there is one.
+    #[must_use]
+    pub fn next_call(&self) -> Option<&NextCall> {
+        self.next_call.as_ref()
+    }
+
+    /// What kind of refusal it is. Nothing if the tool did what was asked.
+    #[must_use]
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| Some(kind.code()) == self.code)
+    }
+
     /// The result as text for a person. Nothing if a person reads it as an outline of its fields.
     #[must_use]
     pub fn readable(&self) -> Option<Readable> {
@@ -224,6 +254,9 @@ impl std::fmt::Display for Answer {
         f.write_str(&serde_json::to_string(self).map_err(|_| std::fmt::Error)?)
     }
 }
+
+/// The next step if no other one can be made where the call was made.
+const NOTHING_HERE: &str = "Correct the call, or go on with something else.";
 
 /// The next step for an error that has no hint of its own.
 fn usual_next_step(kind: Kind) -> &'static str {

@@ -68,11 +68,11 @@ const COMMIT: &str = "Acts only where your own files are, so this remote endpoin
 /// What the tools of a connection that matter most do, by name, in the order of the list.
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(transparent)]
-pub(super) struct Guidance(#[schemars(with = "BTreeMap<String, String>")] Vec<(&'static str, &'static str)>);
+pub(super) struct Guidance(#[schemars(with = "BTreeMap<String, String>")] Vec<(&'static str, String)>);
 
 impl Serialize for Guidance {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
+        serializer.collect_map(self.0.iter().map(|(name, words)| (name, words)))
     }
 }
 
@@ -94,9 +94,9 @@ impl Binding {
     }
 
     /// What the tools of this connection that matter most do in a situation.
-    pub(super) fn guidance(self, tools: &Declarations, situation: Situation) -> Guidance {
-        let tools = GUIDED.iter().filter_map(|name| tools.find(name));
-        Guidance(tools.map(|tool| (tool.name, self.summary_in(tool, situation))).collect())
+    pub(super) fn guidance(self, all: &Declarations, situation: Situation) -> Guidance {
+        let tools = GUIDED.iter().filter_map(|name| all.find(name));
+        Guidance(tools.map(|tool| (tool.name, all.said(self.summary_in(tool, situation)))).collect())
     }
 
     /// Where the work is done, in one word.

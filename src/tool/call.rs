@@ -71,7 +71,7 @@ impl<'a> Call<'a> {
         if from.login.is_some() && call.store().user(&call.user)?.is_none() {
             let what = format!("the repository has no user `{}`", call.user);
             return Err(Error::new(Kind::Denied, what)
-                .with_hint("Have someone with setup add the login, or call with the token of another."));
+                .with_hint("Have someone with setup add the login, or call as another."));
         }
         call.require(tool.needs.letters(), tool.name)?;
         Ok(call)
@@ -98,7 +98,7 @@ impl<'a> Call<'a> {
         let what =
             format!("the user `{}` lacks capability {}, which {what} needs", self.user, letters.join(" or "));
         Err(Error::new(Kind::Denied, what).with_hint(
-            "Have someone with setup give it (`ocx fossil user capabilities`), or open the checkout as another user.",
+            "Have someone with setup give it (`ocx fossil user capabilities`), or call as another user.",
         ))
     }
 

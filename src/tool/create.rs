@@ -95,12 +95,16 @@ impl Tool for Create {
         &DECLARATION
     }
 
+    fn judge(&self, input: &Input) -> Result<()> {
+        if input.required("instructions")?.trim().is_empty() {
+            let error = Error::new(Kind::Invalid, "field `instructions` is blank");
+            return Err(error.with_hint("Say what the agent is to do."));
+        }
+        Ok(())
+    }
+
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let asked = asked(input)?;
-        if asked.instructions.trim().is_empty() {
-            let error = Error::new(Kind::Invalid, "field `instructions` is blank");
-            return Err(error.with_hint("Say what the agent is to do.").into());
-        }
         for (at, login) in asked.hears.iter().flatten().enumerate() {
             let login = User::parse(login)?;
             if call.store().user(&login)?.is_none() {
@@ -111,7 +115,7 @@ impl Tool for Create {
         }
         let error = Error::new(Kind::Unavailable, "no node runs here, so no agent can be started").with_hint(
             "Nothing was made. Ask whoever runs the project's server to create the agent where a node runs, or do the \
-             work yourself: ocx_context tells where it stands.",
+             work yourself. ocx_context tells where it stands.",
         );
         Err(Refusal::from(error).reached(CreateResult { asked, user: call.user().to_string() }))
     }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::result::ResultSchema;
+use super::words;
 use crate::name::{Amount, Span};
 
 /// The field that every tool takes besides its own.
@@ -57,14 +58,27 @@ impl Declaration {
     }
 }
 
-/// The declarations of a service's tools, in the order in which clients list them.
+/// The declarations of the tools that a service offers, in the order in which clients list them, and the names of those
+/// that it refuses.
 #[derive(Debug, Clone)]
-pub struct Declarations(Arc<[&'static Declaration]>);
+pub struct Declarations {
+    offered: Arc<[&'static Declaration]>,
+    refused: Arc<[&'static str]>,
+}
 
 impl Declarations {
+    /// Those of `all` that are `offered`.
+    pub(super) fn of(
+        all: impl Iterator<Item = &'static Declaration>,
+        offered: impl Fn(&Declaration) -> bool,
+    ) -> Self {
+        let (offered, refused): (Vec<_>, Vec<_>) = all.partition(|tool| offered(tool));
+        Self { offered: offered.into(), refused: refused.into_iter().map(|tool| tool.name).collect() }
+    }
+
     /// Every declaration.
     pub fn all(&self) -> impl Iterator<Item = &'static Declaration> + Clone {
-        self.0.iter().copied()
+        self.offered.iter().copied()
     }
 
     /// The declaration of the tool of that name.
@@ -72,12 +86,18 @@ impl Declarations {
     pub fn find(&self, name: &str) -> Option<&'static Declaration> {
         self.all().find(|tool| tool.name == name)
     }
+
+    /// Words for callers, without what they say of tools that are refused here.
+    #[must_use]
+    pub fn said(&self, words: &str) -> String {
+        words::without(words, |part| named_tools(part).any(|name| self.refused.contains(&name)))
+    }
 }
 
-impl FromIterator<&'static Declaration> for Declarations {
-    fn from_iter<T: IntoIterator<Item = &'static Declaration>>(tools: T) -> Self {
-        Self(tools.into_iter().collect())
-    }
+/// What looks like names of tools in a text.
+fn named_tools(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
+    words.filter(|word| word.starts_with("ocx_"))
 }
 
 /// What a tool acts on, and so what a call of it needs besides a repository.

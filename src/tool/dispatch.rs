@@ -14,7 +14,7 @@ use super::interface::Tool;
 use super::plan::Permit;
 use super::result::AnyResult;
 use super::service::Service;
-use super::{repair, suggest};
+use super::{repair, suggest, words};
 use crate::engine;
 use crate::error::{Error, Kind};
 
@@ -23,7 +23,13 @@ use crate::error::{Error, Kind};
 pub fn call(service: &Service, name: &str, input: Value, control: &CallControl) -> Answer {
     let dry_run = input.get("dry_run") == Some(&Value::Bool(true));
     let Some(tool) = service.catalogue().find(name) else {
-        return unknown(service, name, &input, dry_run);
+        let shown: String = name.chars().take(60).collect();
+        return Answer::refused(
+            &shown,
+            dry_run,
+            Vec::new(),
+            checked(service, unknown(service, &shown, &input)),
+        );
     };
     let name = tool.declaration().name;
     // What waits for the engine ends with the call.
@@ -60,6 +66,7 @@ fn steps(
     let input = Input::of(input);
     let call = service.open(declaration, control)?;
     admit(&call, tool, &input)?;
+    tool.judge(&input)?;
     if input.flag("dry_run") {
         let (log, preview) = tool.plan(&call, &input)?.preview();
         return Ok((log, Ok(preview)));
@@ -84,12 +91,12 @@ fn repaired(
     if tool.declaration().acts != Acts::OnRecords && call.workspace().is_err() {
         return None;
     }
-    Some(tool.repair(&call, fields)).filter(|next| is_valid(service, next))
+    Some(tool.repair(&call, call.with_path(fields))).filter(|next| service.offers(next))
 }
 
 /// Refuses a call on files that are not here, or that the caller may not change.
 fn admit(call: &Call<'_>, tool: &dyn Tool, input: &Input) -> Result<(), Refusal> {
-    let (acts, name) = (tool.declaration().acts, tool.declaration().name);
+    let (acts, name) = (tool.acts(input), tool.declaration().name);
     if acts == Acts::OnRecords {
         return Ok(());
     }
@@ -122,32 +129,34 @@ fn perform(tool: &dyn Tool, call: &Call<'_>, input: &Input) -> Result<Logged, Re
     Ok(plan.perform(&Permit::new(turn)))
 }
 
-fn unknown(service: &Service, name: &str, input: &Value, dry_run: bool) -> Answer {
-    let shown: String = name.chars().take(60).collect();
-    let names: Vec<&str> = service.catalogue().declarations().map(|tool| tool.name).collect();
+fn unknown(service: &Service, name: &str, input: &Value) -> Refusal {
+    let names: Vec<&str> = service.offered().all().map(|tool| tool.name).collect();
     let (words, meant) = match suggest::tool(name, &names) {
-        Some(meant) => (format!("no tool `{shown}`; did you mean `{meant}`?"), Some(meant)),
-        None => (format!("no tool `{shown}`"), None),
+        Some(meant) => (format!("no tool `{name}`; did you mean `{meant}`?"), Some(meant)),
+        None => (format!("no tool `{name}`"), None),
     };
     let error = Error::new(Kind::NotFound, words).with_hint(format!("The tools are {}.", names.join(", ")));
     let meant = meant.and_then(|name| service.catalogue().find(name));
     let next = meant.and_then(|tool| repair::named(tool.declaration(), input));
-    Answer::refused(&shown, dry_run, Vec::new(), Refusal::from(error).or_next(next))
+    Refusal::from(error).or_next(next)
 }
 
-fn is_valid(service: &Service, next: &NextCall) -> bool {
-    let tool = service.catalogue().find(next.tool);
-    tool.is_some_and(|tool| Input::fits(tool.declaration(), &next.arguments).is_ok())
-}
-
-/// Checks that the next call is one that its tool takes.
+/// The refusal without a next call that would be refused too, and without words about what is not here.
 fn checked(service: &Service, refusal: Refusal) -> Refusal {
     debug_assert!(
-        refusal.next_call().is_none_or(|next| is_valid(service, next)),
-        "the next call must be valid: {:?}",
+        refusal.next_call().is_none_or(|next| {
+            let tool = service.catalogue().find(next.tool);
+            tool.is_some_and(|tool| Input::fits(tool.declaration(), &next.arguments).is_ok())
+        }),
+        "the next call must fit its tool: {:?}",
         refusal.next_call()
     );
-    refusal
+    let refusal = refusal.keep_next(|next| service.offers(next));
+    let has_next = refusal.next_call().is_some();
+    refusal.reworded(|hint| {
+        let said = service.offered().said(hint);
+        if has_next { said } else { words::without(&said, |part| part.contains("next_call")) }
+    })
 }
 
 #[cfg(test)]

@@ -73,6 +73,10 @@ impl Tool for Edit {
         NextCall::new(DECLARATION.name, Value::Object(fields))
     }
 
+    fn judge(&self, input: &Input) -> Result<()> {
+        replacement::judge(input)
+    }
+
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let old = input.required("old")?;
         let path = call.path(input, old.is_empty(), |text| path(call, text))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::answer::{NextCall, Refusal};
 use super::call::Call;
@@ -52,12 +52,28 @@ impl Call<'_> {
     ) -> Result<TreePath, Refusal> {
         let text = input.required("path")?;
         parse(text).map_err(|error| {
-            let root = self.workspace_if_any().map(|workspace| workspace.checkout().root());
-            let tracked = |path: &TreePath| self.tracked().is_ok_and(|files| files.contains_key(path));
-            let meant = repair::path(root, &tracked, text, may_be_new);
-            let meant = meant.filter(|path| parse(path.as_str()).is_ok());
+            let meant = self.meant(text, may_be_new).filter(|path| parse(path.as_str()).is_ok());
             Refusal::from(error).or_next(meant.map(|path| self.again(input.with("path", path.as_str()))))
         })
+    }
+
+    /// The fields with the file that was probably meant, where their path is none.
+    pub(super) fn with_path(&self, mut fields: Map<String, Value>) -> Map<String, Value> {
+        let may_be_new = fields.get("old").is_some_and(|old| old == "");
+        let bad = |text: &&str| TreePath::parse_stored(text).is_err();
+        if let Some(text) = fields.get("path").and_then(Value::as_str).filter(bad)
+            && let Some(meant) = self.meant(text, may_be_new)
+        {
+            fields.insert("path".into(), meant.as_str().into());
+        }
+        fields
+    }
+
+    /// The file that this text probably means, which is no path.
+    fn meant(&self, text: &str, may_be_new: bool) -> Option<TreePath> {
+        let root = self.workspace_if_any().map(|workspace| workspace.checkout().root());
+        let tracked = |path: &TreePath| self.tracked().is_ok_and(|files| files.contains_key(path));
+        repair::path(root, &tracked, text, may_be_new)
     }
 
     /// The content of a file of the checkout, and its SHA3-256.

@@ -47,7 +47,8 @@ impl Input {
             Value::Object(fields) => problems(tool, fields),
             Value::Null => problems(tool, &Map::new()),
             other => {
-                let what = format!("the input of `{}` must be an object, not {}", tool.name, type_of(other));
+                let what =
+                    format!("the arguments of `{}` must be an object, not {}", tool.name, type_of(other));
                 return Err(Error::new(Kind::Invalid, what).with_hint(signature(tool)));
             }
         };

@@ -33,6 +33,7 @@ pub mod result;
 pub mod schema;
 pub mod service;
 pub mod suggest;
+mod words;
 
 mod audit;
 mod commit_and_sync;

@@ -108,7 +108,7 @@ impl Place {
             return Ok(open.clone());
         }
         let opened = match &self.at {
-            At::Repository(path) => Open::Repository(Repository::open(path)?),
+            At::Repository(path) => Open::Repository(Repository::open(path).map_err(no_repository)?),
             At::Folder { folder, supervisor, state } => {
                 let checkout = Checkout::at_with(folder, self.global_settings.as_deref())
                     .map_err(|e| no_checkout(folder, e))?;
@@ -137,6 +137,13 @@ impl Place {
     pub fn turn(&self) -> MutexGuard<'_, ()> {
         self.shared.writing.lock()
     }
+}
+
+fn no_repository(error: Error) -> Error {
+    if error.kind() == Kind::NotFound {
+        return error.with_hint("Check the path of the repository file.");
+    }
+    error
 }
 
 fn no_checkout(folder: &Path, error: Error) -> Error {

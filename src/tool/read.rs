@@ -87,15 +87,26 @@ impl Tool for Read {
         &DECLARATION
     }
 
+    /// A file as of a check-in needs no checkout.
+    fn acts(&self, input: &Input) -> Acts {
+        let in_checkout = input.text("path").is_some() && input.text("checkin").is_none();
+        if in_checkout { Acts::LooksAtCheckout } else { DECLARATION.acts }
+    }
+
+    fn judge(&self, input: &Input) -> Result<()> {
+        if input.text("path").or(input.text("checkin")).is_none() {
+            return Err(Error::new(Kind::Invalid, "field `path` is missing (the file to read)")
+                .with_hint("Give `path`, or `checkin`. ocx_find looks for text in all files."));
+        }
+        Ok(())
+    }
+
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let from = input.place("from");
         match (input.text("path"), input.text("checkin")) {
-            (Some(_), None) => in_checkout(call, input, from),
             (Some(_), Some(checkin)) => in_checkin(call, input, checkin, from),
             (None, Some(checkin)) => changes(call, input, checkin, from),
-            (None, None) => Err(Error::new(Kind::Invalid, "field `path` is missing (the file to read)")
-                .with_hint("Give `path`; ocx_find looks for text in all files.")
-                .into()),
+            (_, None) => in_checkout(call, input, from),
         }
     }
 }

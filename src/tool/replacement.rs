@@ -23,6 +23,15 @@ pub(super) const OLD: Field = Field::text("old", TEXT_BYTES_MAX)
 pub(super) const NEW: Field =
     Field::text("new", TEXT_BYTES_MAX).may_be_empty().required().doc("the text to stand there instead");
 
+/// Refuses a replacement that changes nothing.
+pub(super) fn judge(input: &Input) -> Result<()> {
+    if input.required("old")? != input.required("new")? {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Unchanged, "`old` and `new` are the same")
+        .with_hint("Give in `new` what is to differ."))
+}
+
 /// Replaces the one place where the input's `old` stands in the text `name`. The refusal of a miss has the corrected call
 /// if one is found, else `read`, which reads the text.
 pub(super) fn replaced(
@@ -32,11 +41,6 @@ pub(super) fn replaced(
     read: NextCall,
 ) -> Result<Replaced, Refusal> {
     let (old, new) = (input.required("old")?, input.required("new")?);
-    if old == new {
-        return Err(Error::new(Kind::Unchanged, "`old` and `new` are the same")
-            .with_hint("Give in `new` what is to differ.")
-            .into());
-    }
     replace_once(content, old.as_bytes(), new.as_bytes()).map_err(|miss| {
         let meant =
             as_text(content).filter(|_| miss.matches.is_empty()).and_then(|text| repair(text, old, new));
@@ -52,8 +56,8 @@ pub(super) fn replaced(
     })
 }
 
-const PUT_RIGHT: &str = "The call in next_call has `old` as it stands there, and `new` to match; make it if that is meant, else read \
-                         the lines again and copy old exactly.";
+const PUT_RIGHT: &str = "Read the lines again and copy `old` exactly. The call in next_call has `old` as it stands there, and `new` \
+                         to match: make it if that is meant.";
 
 /// Notes on what was done that the caller did not spell out. `whole` is what the text is called.
 pub(super) fn notes(replaced: &Replaced, whole: &str) -> Vec<String> {

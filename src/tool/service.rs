@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
+use super::answer::NextCall;
 use super::binding::Binding;
 use super::call::{Call, Origin};
 use super::catalogue::Catalogue;
 use super::control::CallControl;
-use super::declare::{Declaration, Declarations};
+use super::declare::{Acts, Declaration, Declarations};
+use super::input::Input;
 use super::place::Place;
 use crate::error::Result;
-use crate::name::{Password, User};
+use crate::name::{Password, TreePath, User};
 use crate::process::Supervisor;
 use crate::testing::StateFolder;
 
@@ -55,15 +57,12 @@ impl Service {
         Self::in_place(Place::of_repository(path.into()))
     }
 
+    /// Without a checkout it offers only what acts on records. All that it says and lists follows from that.
     fn in_place(place: Place) -> Self {
         let catalogue = Catalogue::whole();
-        Self {
-            place,
-            binding: Binding::default(),
-            login: None,
-            catalogue,
-            declarations: catalogue.declarations().collect(),
-        }
+        let offered = |tool: &Declaration| place.is_checkout() || tool.acts == Acts::OnRecords;
+        let declarations = Declarations::of(catalogue.declarations(), offered);
+        Self { place, binding: Binding::default(), login: None, catalogue, declarations }
     }
 
     /// The same, bound so.
@@ -112,7 +111,31 @@ impl Service {
         self.place.is_checkout()
     }
 
-    /// The tools that it offers.
+    /// The declarations of the tools that it offers.
+    #[must_use]
+    pub fn offered(&self) -> &Declarations {
+        &self.declarations
+    }
+
+    /// What a caller is told of a tool, with the line that says what a call needs.
+    #[must_use]
+    pub fn description(&self, tool: &Declaration) -> String {
+        self.declarations.said(&self.binding.description(tool))
+    }
+
+    /// Whether it offers this call, and the call fits its tool as far as that can be seen without the disk.
+    pub(super) fn offers(&self, call: &NextCall) -> bool {
+        let Some(tool) = self.catalogue.find(call.tool) else { return false };
+        if Input::fits(tool.declaration(), &call.arguments).is_err() {
+            return false;
+        }
+        let input = Input::of(call.arguments.clone());
+        let here = self.is_in_checkout() || tool.acts(&input) == Acts::OnRecords;
+        let is_path = input.text("path").is_none_or(|path| TreePath::parse_stored(path).is_ok());
+        here && is_path && tool.judge(&input).is_ok()
+    }
+
+    /// The tools that it knows. Those that it does not offer are refused with what to do.
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
         self.catalogue

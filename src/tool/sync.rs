@@ -99,6 +99,13 @@ impl Tool for Sync {
         &DECLARATION
     }
 
+    fn judge(&self, input: &Input) -> Result<()> {
+        if input.text("bundle").or(input.text("have")).is_none() {
+            return Err(nothing_asked());
+        }
+        Ok(())
+    }
+
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let branch = working(input.required("branch")?)?;
         let have = input.text("have").map(|text| full(call, input, text)).transpose()?;

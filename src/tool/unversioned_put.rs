@@ -73,6 +73,13 @@ impl Tool for UnversionedPut {
         &DECLARATION
     }
 
+    fn judge(&self, input: &Input) -> Result<()> {
+        if input.text("content").or(input.text("hash")).is_none() {
+            return Err(no_content("field `content` is missing (the bytes, as base64)"));
+        }
+        Ok(())
+    }
+
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let name = UnversionedName::parse(input.required("name")?)?;
         let hash = input.text("hash").map(sha3).transpose()?;
@@ -87,7 +94,7 @@ impl Tool for UnversionedPut {
                 stop.or_next(repair(text).map(|text| call.again(input.with("content", text))))
             })?,
             (None, Some(hash)) => again(&files, &name, &hash)?,
-            (None, None) => return Err(no_content("field `content` is missing (the bytes, as base64)")),
+            (None, None) => return Err(no_content("neither `content` nor `hash` is given").into()),
         };
         Unversioned::check_size(&name, content.len() as u64)?;
         let is_held = held.as_ref().is_some_and(|held| held.hash.names(&content));
@@ -200,14 +207,14 @@ fn repair(text: &str) -> Option<String> {
 fn again(files: &Unversioned, name: &UnversionedName, hash: &Hash) -> Result<Vec<u8>, Refusal> {
     match files.get(name) {
         Ok(content) if hash.names(&content) => Ok(content),
-        Ok(_) => Err(no_content(&format!("`{name}` is no longer what `hash` {} names", hash.short()))),
+        Ok(_) => Err(no_content(&format!("`{name}` is no longer what `hash` {} names", hash.short())).into()),
         Err(e) if e.kind() == Kind::NotFound => {
-            Err(no_content(&format!("no unversioned file `{name}` is held")))
+            Err(no_content(&format!("no unversioned file `{name}` is held")).into())
         }
         Err(e) => Err(e.into()),
     }
 }
 
-fn no_content(what: &str) -> Refusal {
-    Error::new(Kind::Invalid, what).with_hint("Give the bytes in `content`, as base64.").into()
+fn no_content(what: &str) -> Error {
+    Error::new(Kind::Invalid, what).with_hint("Give the bytes in `content`, as base64.")
 }

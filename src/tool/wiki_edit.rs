@@ -95,6 +95,10 @@ impl Tool for WikiEdit {
         &DECLARATION
     }
 
+    fn judge(&self, input: &Input) -> Result<()> {
+        replacement::judge(input)
+    }
+
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let (old, new) = (input.required("old")?, input.required("new")?);
         let page = PageName::parse(input.required("page")?)?;

@@ -99,20 +99,20 @@ impl Tool for WikiRead {
         &DECLARATION
     }
 
+    fn judge(&self, input: &Input) -> Result<()> {
+        if input.text("version").is_some() && input.text("page").is_none() {
+            let what = "field `page` is missing: `version` is a version of it";
+            return Err(Error::new(Kind::Invalid, what).with_hint("Give `page` too."));
+        }
+        Ok(())
+    }
+
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
         let wiki = Wiki::of(call.repository());
         let from = input.place("from");
         let (op, result) = match (input.text("page"), input.text("version")) {
             (Some(page), version) => ("read_wiki_page", page_of(&wiki, page, version, from)?),
-            (None, None) => ("list_wiki_pages", pages(&wiki, from)?),
-            (None, Some(_)) => {
-                return Err(Error::new(
-                    Kind::Invalid,
-                    "field `page` is missing: `version` is a version of it",
-                )
-                .with_hint("Give `page` too.")
-                .into());
-            }
+            (None, _) => ("list_wiki_pages", pages(&wiki, from)?),
         };
         Ok(Plan::looked(vec![Operation::reads(op)], result))
     }

@@ -1,6 +1,7 @@
 //! The protocol over HTTP: who may call, how much, both eras, concurrency, and the end of calls and of the server.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
@@ -80,7 +81,10 @@ fn m01_m02_bad_bodies_get_errors_and_the_next_is_answered() {
     let mut bom = "\u{feff}".to_owned();
     bom.push_str(&request(80, "tools/list", Value::Null));
     assert!(s.post(bom.as_bytes()).json()["result"]["tools"].is_array());
-    assert_eq!(s.post(b"").status, 202);
+    for empty in [&b""[..], b" \r\n"] {
+        let reply = s.post(empty);
+        assert_eq!((reply.status, reply.json()["error"]["code"].as_i64()), (400, Some(-32_600)));
+    }
 }
 
 #[test]
@@ -145,6 +149,7 @@ fn m07_closing_the_response_ends_the_call_and_its_children() {
         });
     }
     assert_ne!(s.call("ocx_context", json!({}))["result"]["tests"][0]["standing"], "passed");
+    assert_eq!(*s.log.lock().expect("a log"), "", "a client that goes away is no error");
 }
 
 #[test]
@@ -209,6 +214,13 @@ fn m11_a_web_page_reaches_nothing() {
     assert_eq!(status(format!("{own}Origin: http://{}\r\n", s.address)), 200);
     assert_eq!(status(format!("{own}Origin: http://evil.example\r\n")), 403);
     assert_eq!(status(format!("{own}Origin: null\r\n")), 403);
+    assert_eq!(status(format!("{own}Origin: http://127.0.0.1:1\r\n")), 403);
+    assert_eq!(status(format!("{own}Host: evil.example\r\n")), 403);
+    assert_eq!(status(format!("{USUAL}{LEGACY}Host: evil@{}\r\n", s.address)), 403);
+    assert_eq!(status(format!("{USUAL}{LEGACY}Host: 127.0.0.1:abc\r\n")), 403);
+    let whole = "POST http://evil.example/mcp HTTP/1.1\r\n";
+    let foreign = s.begin(&format!("{whole}{own}Connection: close\r\nContent-Length: 0\r\n\r\n"));
+    assert_eq!(reply(&mut { foreign }).status, 403);
     assert_eq!(status(format!("{USUAL}{LEGACY}Host: evil.example:80\r\n")), 403);
     let other = s.begin(&format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", s.address));
     assert_eq!(reply(&mut { other }).status, 404);
@@ -247,20 +259,38 @@ fn a_token_is_wanted_where_one_is_set_and_beyond_loopback_always() {
 }
 
 #[test]
-fn r10_asked_to_end_it_answers_what_is_in_flight_and_leaves_no_process() {
+fn r10_asked_to_end_it_answers_what_is_in_flight() {
     for name in ["TERM", "INT"] {
-        let f = Fixture::tested("sleep 7302", &[("a.txt", b"a\n")]);
+        let f = Fixture::tested("sleep 3.7302", &[("a.txt", b"a\n")]);
         let mut s = HttpServer::start(&f);
+        let mut half = s.begin("POST /mcp HTTP/1.1\r\nHost: loc");
         let mut call = s.begin_call(json!({"name": "ocx_test", "arguments": {}}));
-        until("the test starts", || runs("sleep\x007302"));
+        until("the test starts", || runs("sleep\x003.7302"));
         s.signal(name);
+        let mut rest = Vec::new();
+        let _ = half.read_to_end(&mut rest);
+        assert_eq!(rest, b"", "half a head gets no answer");
         let answered = answer(&reply(&mut call).json());
-        assert_eq!(answered["ok"], false, "{answered}");
+        assert_eq!(answered["result"]["tests"][0]["outcome"], "passed", "{answered}");
         until("the server ends", || {
             s.child.try_wait().expect("a child").is_some_and(|status| status.success())
         });
-        assert!(!runs("sleep\x007302"));
     }
+}
+
+#[test]
+fn r10_asked_to_end_twice_it_ends_at_once_and_leaves_no_process() {
+    let f = Fixture::tested("sleep 7302", &[("a.txt", b"a\n")]);
+    let mut s = HttpServer::start(&f);
+    let mut call = s.begin_call(json!({"name": "ocx_test", "arguments": {}}));
+    until("the test starts", || runs("sleep\x007302"));
+    s.signal("TERM");
+    until("nobody can call any more", || TcpStream::connect(&s.address).is_err());
+    s.signal("TERM");
+    let answered = answer(&reply(&mut call).json());
+    assert_eq!(answered["ok"], false, "{answered}");
+    until("the server ends", || s.child.try_wait().expect("a child").is_some_and(|status| status.success()));
+    assert!(!runs("sleep\x007302"));
 }
 
 #[test]

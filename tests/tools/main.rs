@@ -6,10 +6,12 @@ mod support;
 
 mod cases;
 mod catalogue;
+mod command;
 mod http;
 mod kill;
 mod mcp;
 mod parity;
 mod push;
+mod readme;
 mod refusals;
 mod tool;

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use serde_json::{Map, Value, json};
 
+use super::options;
 use crate::process::Supervisor;
-use crate::tool::{Declaration, Field, FieldKind, catalogue};
-
-/// Where the help lists the options that every command has: after the command's own options.
-const AFTER_OWN: usize = 100;
+use crate::tool::{Acts, Declaration, Field, FieldKind, catalogue};
 
 /// The whole command line.
 pub fn command() -> Command {
@@ -18,37 +16,12 @@ pub fn command() -> Command {
         .about("Work in a Fossil repository: tools for agents and people, with Fossil itself inside")
         .arg_required_else_help(true)
         .subcommand_required(true)
-        .arg(
-            Arg::new("folder")
-                .short('C')
-                .value_name("DIR")
-                .global(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("Act in the checkout that holds DIR instead of the current folder"),
-        )
-        .arg(
-            Arg::new("repository")
-                .short('R')
-                .long("repository")
-                .value_name("REPO")
-                .global(true)
-                .value_parser(value_parser!(PathBuf))
-                .display_order(AFTER_OWN)
-                .help("Act on the repository file REPO, without a checkout"),
-        )
-        .arg(
-            Arg::new("user")
-                .long("user")
-                .value_name("LOGIN")
-                .global(true)
-                .display_order(AFTER_OWN + 1)
-                .help("Act as LOGIN instead of the checkout's or the repository's own user"),
-        )
-        .subcommands(places())
+        .args(options::all())
+        .subcommands(places().map(options::fitted))
         .subcommand(super::bundle::command())
-        .subcommands(super::sync::commands())
+        .subcommands(super::sync::commands().map(options::fitted))
         .subcommands(catalogue::TOOLS.iter().map(|t| subcommand(t.declaration())))
-        .subcommands(others())
+        .subcommands(others().map(options::fitted))
 }
 
 /// The tool's input, from the arguments of its subcommand. A number that cannot be read stays text, so that the tool
@@ -91,7 +64,7 @@ fn event(text: &str) -> Value {
 
 fn places() -> [Command; 5] {
     let repository =
-        || Arg::new("repository").value_name("REPO").required(true).value_parser(value_parser!(PathBuf));
+        || Arg::new("file").value_name("REPO").required(true).value_parser(value_parser!(PathBuf));
     let user = || Arg::new("user").long("user").value_name("NAME");
     let flag = |name: &'static str, long: &'static str, help: &'static str| {
         Arg::new(name).long(long).action(ArgAction::SetTrue).help(help)
@@ -100,7 +73,7 @@ fn places() -> [Command; 5] {
         Command::new("init")
             .about("Make a new repository file")
             .arg(repository().help("The file to make"))
-            .arg(user().help("Its first user, who may do everything")),
+            .arg(user().help("Its first user, who may do everything; the one in USER unless given")),
         super::sync::reaching(
             Command::new("clone")
                 .about("Clone a repository from a server; the password is the URL's, or that in OCX_PASSWORD")
@@ -111,7 +84,7 @@ fn places() -> [Command; 5] {
                         .help("http://[USER[:PASSWORD]@]HOST[:PORT]/PATH"),
                 )
                 .arg(repository().help("The file to make"))
-                .arg(user().help("The clone's user; the URL's otherwise"))
+                .arg(user().help("The clone's user; the URL's otherwise, or else the one in USER"))
                 .arg(
                     Arg::new("save_password")
                         .long("save-password")
@@ -161,7 +134,7 @@ fn places() -> [Command; 5] {
 }
 
 fn subcommand(tool: &Declaration) -> Command {
-    Command::new(tool.command())
+    let command = Command::new(tool.command())
         .about(tool.summary)
         .arg(
             Arg::new("json")
@@ -169,7 +142,8 @@ fn subcommand(tool: &Declaration) -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Print the answer as JSON, exactly as over MCP"),
         )
-        .args(tool.fields().map(argument))
+        .args(tool.fields().map(argument));
+    if tool.acts == Acts::OnRecords { command } else { options::fitted_to_files(command) }
 }
 
 fn argument(field: &Field) -> Arg {

@@ -8,13 +8,13 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::target::repository;
+use super::options;
+use super::target::{Target, repository};
 use super::terminal::Terminal;
 use crate::bundle::Bundle;
 use crate::bundle::{Contents, Exported, Import, Imported, Progress, Selection};
-use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
-use crate::name::{Branch, Hash, User, shown};
+use crate::name::{Branch, Hash, shown};
 
 /// The number of artifacts from which a progress bar is worth showing.
 const LONG_WORK: u64 = 500;
@@ -25,21 +25,15 @@ pub fn command() -> Command {
         .about("Carry check-ins in a file: make a bundle, look into it, take it in")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(export_command())
-        .subcommand(
-            with_common("import", "Take all of a bundle into the repository, or nothing", "The bundle").arg(
-                Arg::new("user")
-                    .long("user")
-                    .value_name("NAME")
-                    .help("The login that the artifacts are received from"),
-            ),
+        .subcommands(
+            [
+                export_command(),
+                with_common("import", "Take all of a bundle into the repository, or nothing", "The bundle"),
+                with_common("ls", "List the check-ins of a bundle", "The bundle"),
+                with_common("verify", "Verify every artifact of a bundle without importing it", "The bundle"),
+            ]
+            .map(options::fitted),
         )
-        .subcommand(with_common("ls", "List the check-ins of a bundle", "The bundle"))
-        .subcommand(with_common(
-            "verify",
-            "Verify every artifact of a bundle without importing it",
-            "The bundle",
-        ))
 }
 
 fn with_common(name: &'static str, about: &'static str, file: &'static str) -> Command {
@@ -89,7 +83,7 @@ pub fn run(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result
             said(&exported, is_json, || exported_words(&exported, &file))
         }
         "import" => {
-            let imported = import(given, folder, &file, terminal)?;
+            let imported = import(given, &file, terminal)?;
             said(&imported, is_json, || imported_words(&imported))
         }
         _ => {
@@ -139,14 +133,9 @@ fn export(given: &ArgMatches, folder: &Path, file: &Path, terminal: &Terminal<'_
     Ok(Exported { size, ..exported })
 }
 
-fn import(given: &ArgMatches, folder: &Path, file: &Path, terminal: &Terminal<'_>) -> Result<Imported> {
+fn import(given: &ArgMatches, file: &Path, terminal: &Terminal<'_>) -> Result<Imported> {
     let bundle = Bundle::open(file)?;
-    let repository = repository(given, folder)?;
-    let user = match (given.get_one::<String>("user"), Checkout::at(folder)) {
-        (Some(user), _) => User::parse(user)?,
-        (None, Ok(checkout)) if checkout.repository().path() == repository.path() => checkout.user()?,
-        _ => User::parse(terminal.login.as_deref().unwrap_or("admin"))?,
-    };
+    let (repository, user) = Target::of(given)?.acting()?;
     let bar = Bar::new("importing", terminal);
     repository.import_bundle(&bundle, &Import { progress: bar.progress(), ..Import::by(user) })
 }
@@ -154,11 +143,14 @@ fn import(given: &ArgMatches, folder: &Path, file: &Path, terminal: &Terminal<'_
 /// The contents of a bundle. A standalone bundle needs no repository.
 fn contents(given: &ArgMatches, folder: &Path, file: &Path) -> Result<Contents> {
     let bundle = Bundle::open(file)?;
-    if bundle.is_standalone() {
-        bundle.contents()
+    let contents = if bundle.is_standalone() {
+        bundle.contents()?
     } else {
-        bundle.contents_with(repository(given, folder)?.store())
-    }
+        bundle.contents_with(repository(given, folder)?.store())?
+    };
+    // A bundle in the form for the wire was unpacked: people ask for the size of the file that they have.
+    let size = file.metadata().map_or(contents.size, |meta| meta.len());
+    Ok(Contents { size, ..contents })
 }
 
 fn exported_words(exported: &Exported, file: &Path) -> String {

@@ -33,7 +33,7 @@ pub fn run(
 }
 
 fn init(given: &ArgMatches, folder: &Path, login: Option<&str>) -> Result<String> {
-    let path = path(given, "repository", folder);
+    let path = path(given, "file", folder);
     let name = text(given, "user").or(login).unwrap_or("admin");
     let repository = Repository::create(&path, &NewRepository { user: User::parse_new(name)? })?;
     Ok(format!("Made the repository {} with the user {name}.", repository.path().display()))
@@ -41,7 +41,7 @@ fn init(given: &ArgMatches, folder: &Path, login: Option<&str>) -> Result<String
 
 /// The clone's user is the user of the URL. So saves are made and pushed as the same user.
 fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<String> {
-    let path = path(given, "repository", folder);
+    let path = path(given, "file", folder);
     let login = terminal.login.as_deref();
     let remote = Remote::parse(text(given, "url").unwrap_or_default())?;
     let remote = sync::reached(remote, given, folder, terminal)?;
@@ -58,7 +58,7 @@ fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<S
 }
 
 fn open(given: &ArgMatches, folder: &Path) -> Result<String> {
-    let repository = open_repository(&path(given, "repository", folder))?;
+    let repository = open_repository(&path(given, "file", folder))?;
     let user = text(given, "user").map(target::login).transpose()?;
     let dir = path(given, "dir", folder);
     let checkout = Checkout::open(&repository, &dir, text(given, "version"), user.as_ref())?;

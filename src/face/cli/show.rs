@@ -14,8 +14,8 @@ pub struct Shown {
     pub err: String,
 }
 
-/// The answer in words. On a terminal, control characters in file text are escaped.
-pub fn readable(answer: &Answer, terminal: bool) -> Shown {
+/// The answer in words. On a terminal, control characters in file text are escaped. `more` is said after a refusal.
+pub fn readable(answer: &Answer, more: &[String], terminal: bool) -> Shown {
     let (mut out, mut err) = match answer.readable() {
         Some(readable) => (readable.text.clone(), remarks(&readable)),
         None => (outline(&answer.result()), String::new()),
@@ -25,6 +25,9 @@ pub fn readable(answer: &Answer, terminal: bool) -> Shown {
     }
     if let Some((stopped, next_step)) = answer.refusal() {
         let _ = writeln!(err, "ocx: {stopped}\n{next_step}");
+    }
+    for line in more {
+        let _ = writeln!(err, "{line}");
     }
     if terminal {
         out = harmless(&out);
@@ -160,7 +163,7 @@ mod tests {
     fn a_terminal_gets_no_control_characters() {
         let text = Box::new(Text("\u{1b}[31mred\n".into()));
         let answer = Answer::done("ocx_read", false, Vec::new(), text);
-        assert_eq!(readable(&answer, true).out, "\\u{1b}[31mred\n");
-        assert_eq!(readable(&answer, false).out, "\u{1b}[31mred\n");
+        assert_eq!(readable(&answer, &[], true).out, "\\u{1b}[31mred\n");
+        assert_eq!(readable(&answer, &[], false).out, "\u{1b}[31mred\n");
     }
 }

@@ -33,6 +33,46 @@ impl Target {
         Ok(Self { folder, repository, login })
     }
 
+    /// The repository, and who acts on it: the named login, else the checkout's user, else the repository's default
+    /// user.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] without a repository or such a user, and those of reading.
+    pub fn acting(&self) -> Result<(Repository, User)> {
+        let (repository, own) = if let Some(path) = &self.repository {
+            let repository = open_repository(path)?;
+            let own = repository.store().default_user()?;
+            (repository, own)
+        } else {
+            let checkout = checkout(&self.folder, None)?;
+            let own = Some(checkout.user()?);
+            (checkout.repository().clone(), own)
+        };
+        let user = self.login.clone().or(own).ok_or_else(|| {
+            Error::new(Kind::NotFound, "the repository has no default user, and none who may do everything")
+                .with_hint("Name the login to act as with `--user LOGIN`.")
+        })?;
+        Ok((repository, user))
+    }
+
+    /// The beginning of a command line that acts there too: `ocx` with its options.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let mut words = vec!["ocx".to_owned()];
+        match &self.repository {
+            Some(path) => {
+                let path = path.strip_prefix(".").unwrap_or(path);
+                words.extend(["-R".to_owned(), path.display().to_string()]);
+            }
+            None if self.folder == Path::new(".") => {}
+            None => words.extend(["-C".to_owned(), self.folder.display().to_string()]),
+        }
+        if let Some(login) = &self.login {
+            words.extend(["--user".to_owned(), login.to_string()]);
+        }
+        words
+    }
+
     /// The service that acts there, and keeps what is known of tests in the folder `state`.
     #[must_use]
     pub fn service(self, state: Option<PathBuf>) -> Service {

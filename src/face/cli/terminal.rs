@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
-use super::show;
+use super::{paste, show};
 use crate::error::{Error, Kind, Result};
 use crate::tool::Answer;
 
@@ -37,23 +37,38 @@ pub struct Terminal<'a> {
 }
 
 impl Terminal<'_> {
-    /// Writes what a command did, and returns the exit code.
-    ///
-    /// # Errors
-    /// The errors of writing.
-    pub fn say(&mut self, done: Result<String>) -> std::io::Result<u8> {
-        match done {
-            Ok(words) => writeln!(self.out, "{words}").map(|()| DONE),
-            Err(e) => complain(&e, self.err).map(|()| REFUSED),
-        }
+    /// Writes what a command did, and returns the exit code. A refusal is an answer in JSON if JSON is wanted. `names`
+    /// are those of the command.
+    pub fn say(&mut self, names: &[&str], json: bool, done: Result<String>) -> u8 {
+        let (written, code) = match done {
+            Ok(words) => (writeln!(self.out, "{words}"), DONE),
+            Err(e) if json => (writeln!(self.out, "{}", in_json(&names.join(" "), e)), REFUSED),
+            Err(e) => (complain(&e, self.err), REFUSED),
+        };
+        // A caller that does not read what is written learns of the failure from the exit code.
+        written.map_or(REFUSED, |()| code)
     }
 
-    /// Writes a tool's answer in words for people.
+    /// Writes in one line why the command line is refused, and returns the exit code.
+    pub fn refuse(&mut self, words: &str) -> u8 {
+        let _ = writeln!(self.err, "ocx: {words}");
+        USAGE
+    }
+
+    /// Writes a tool's answer in words for people. `start` is the beginning of a command line that acts in the same
+    /// place.
     ///
     /// # Errors
     /// The errors of writing.
-    pub fn show(&mut self, answer: &Answer) -> std::io::Result<()> {
-        let shown = show::readable(answer, self.out_is_terminal);
+    pub fn show(&mut self, answer: &Answer, start: &[String]) -> std::io::Result<()> {
+        let call = answer.next_call().and_then(|call| paste::command_line(start, call));
+        let call = call.map(|call| format!("next_call:\n{call}"));
+        // What was written but not sent says so in its result.
+        let failed = answer.kind() == Some(Kind::LoginFailed)
+            || answer.result()["push"]["outcome"] == Kind::LoginFailed.code();
+        let login = failed.then(|| command_for(Kind::LoginFailed)).flatten().map(str::to_owned);
+        let more: Vec<String> = login.into_iter().chain(call).collect();
+        let shown = show::readable(answer, &more, self.out_is_terminal);
         self.out.write_all(shown.out.as_bytes())?;
         self.err.write_all(shown.err.as_bytes())
     }
@@ -84,8 +99,21 @@ pub fn complain(error: &Error, err: &mut dyn Write) -> std::io::Result<()> {
     Ok(())
 }
 
+/// The answer of a command that is no tool, as a tool would give it.
+fn in_json(command: &str, error: Error) -> Answer {
+    let more = command_for(error.kind());
+    let hint = error.hint().into_iter().chain(more).collect::<Vec<_>>().join(" ");
+    let error = if hint.is_empty() { error } else { error.with_hint(hint) };
+    Answer::refused(command, false, Vec::new(), error.into())
+}
+
 /// The command that helps with every failure of this kind. It stands here because the library's hints name no command.
 fn command_for(kind: Kind) -> Option<&'static str> {
-    (kind == Kind::Corrupt)
-        .then_some("`ocx fossil test-integrity -R REPO` says what of a repository is damaged.")
+    match kind {
+        Kind::Corrupt => Some("`ocx fossil test-integrity -R REPO` says what of a repository is damaged."),
+        Kind::LoginFailed => Some(
+            "The password is that of the URL, else OCX_PASSWORD, or one kept by `ocx clone --save-password`.",
+        ),
+        _ => None,
+    }
 }

@@ -58,6 +58,9 @@ async fn answer(
         }
         Err(refusal) => return refusal.into_response(),
     };
+    if body.trim_ascii().is_empty() {
+        return json(StatusCode::BAD_REQUEST, repair::no_message());
+    }
     match repair::judge(&body) {
         Judged::Message(message) => match serde_json::to_vec(&*message) {
             Ok(body) => hand_on(protocol, Request::from_parts(head, Body::from(body))).await,

@@ -24,6 +24,15 @@ false, do what `next_step` says, or make the call in `next_call` as it stands.";
 const REMOTE: &str = " The checkout is on this server: no call reaches the files of your computer. If you have a Fossil \
 clone of your own, or can make one, say so in `caller` of ocx_context.";
 
+/// The title of the server.
+pub fn title(service: &Service) -> &'static str {
+    if service.is_in_checkout() {
+        "OCX: tools for a Fossil checkout"
+    } else {
+        "OCX: tools for a Fossil repository"
+    }
+}
+
 /// The instructions for a model. They depend on where the service acts.
 pub fn instructions(service: &Service) -> String {
     match service.binding() {
@@ -33,19 +42,19 @@ pub fn instructions(service: &Service) -> String {
     }
 }
 
-/// Every tool of the service's catalogue, in the order of the catalogue.
+/// Every tool that the service offers, in the order of the catalogue.
 pub fn tools(service: &Service) -> ListToolsResult {
-    let tools = service.catalogue().declarations().map(|tool| listed(tool, service.binding())).collect();
+    let tools = service.offered().all().map(|tool| listed(tool, service)).collect();
     ListToolsResult::with_all_items(tools).with_ttl_ms(LIST_TTL_MS)
 }
 
-fn listed(tool: &Declaration, binding: Binding) -> Tool {
+fn listed(tool: &Declaration, service: &Service) -> Tool {
     let hints = ToolAnnotations::with_title(tool.title)
         .read_only(tool.hints.read_only)
         .destructive(tool.hints.destructive)
         .idempotent(tool.hints.idempotent)
         .open_world(tool.hints.open_world);
-    let mut listed = Tool::new(tool.name, binding.description(tool), tool::schema::input_schema(tool))
+    let mut listed = Tool::new(tool.name, service.description(tool), tool::schema::input_schema(tool))
         .with_raw_output_schema(Arc::new(tool::schema::output_schema(tool)))
         .with_annotations(hints);
     listed.title = Some(tool.title.to_owned());

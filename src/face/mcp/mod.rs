@@ -38,11 +38,16 @@ pub fn serve(service: Service, input: File, output: File) -> Result<()> {
     run(serve_lines(service, input, output))
 }
 
-/// Serves the clients that connect to `listener`, at [`PATH`], until `stop` is done.
+/// Serves the clients that connect to `listener`, at [`PATH`], until `stop` is done. Calls at work may then go on, until
+/// a second `stop` is done.
 ///
 /// # Errors
 /// `Io`, if the operating system gives no threads.
-pub fn serve_http(service: Service, listener: Listener, stop: impl Future<Output = ()>) -> Result<()> {
+pub fn serve_http<S: Future<Output = ()>>(
+    service: Service,
+    listener: Listener,
+    stop: impl Fn() -> S,
+) -> Result<()> {
     let closing = Cancel::new();
     let routes = http::routes(Server::new(service, closing.clone())).fallback(http::nothing_here);
     run(listener.serve(routes, stop, &closing))

@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 /// The length of the longest accepted message, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
-/// The field of `_meta` in which a call that can't be made carries the reason.
+/// The field of `_meta` in which a call that can't be made carries the reason: `why`, or the arguments as they were
+/// `given`.
 pub const REFUSAL: &str = "ocx/refusal";
 
 const PARSE_ERROR: i32 = -32_700;
@@ -52,6 +53,12 @@ pub fn judge(line: &[u8]) -> Judged {
 pub fn over_the_limit(what: &str) -> Vec<u8> {
     let words = format!("{what} is over the limit of {MESSAGE_BYTES_MAX} bytes and was dropped");
     error(None, INVALID_REQUEST, &words)
+}
+
+/// The error for a body without a message.
+#[must_use]
+pub fn no_message() -> Vec<u8> {
+    error(None, INVALID_REQUEST, "the body is empty: send one JSON-RPC message")
 }
 
 /// Whether a request opens a session. `initialize` does, and so does a request that carries its own metadata.
@@ -110,14 +117,7 @@ fn repair_call(message: &mut Map<String, Value>) -> Result<(), &'static str> {
             params.remove("arguments");
             return Ok(());
         }
-        Some(Value::String(text)) => match serde_json::from_str::<Map<String, Value>>(text) {
-            Ok(meant) => json!({
-                "why": "`arguments` must be an object, not a string that holds one",
-                "meant": meant,
-            }),
-            Err(_) => json!({"why": "`arguments` must be an object, not a string"}),
-        },
-        Some(_) => json!({"why": "`arguments` must be an object"}),
+        Some(given) => json!({"given": given}),
     };
     refuse_call(params, reason);
     Ok(())
@@ -264,8 +264,8 @@ mod tests {
     }
 
     #[test]
-    fn arguments_in_a_string_are_refused_with_what_was_meant() {
+    fn arguments_that_are_no_object_go_to_the_tools_as_they_are() {
         let line = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ocx_read","arguments":"{\"path\":\"a\"}"}}"#;
-        assert_eq!(passed(line)["params"]["_meta"][REFUSAL]["meant"], json!({"path": "a"}));
+        assert_eq!(passed(line)["params"]["_meta"][REFUSAL]["given"], "{\"path\":\"a\"}");
     }
 }

@@ -16,7 +16,7 @@ use super::{listing, repair};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind};
 use crate::http::Caller;
-use crate::tool::{self, Answer, CallControl, Catalogue, Hints, Refusal, Service};
+use crate::tool::{self, Answer, CallControl, Hints, Service};
 
 /// The catalogue for MCP clients. All clones are the same server.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ impl ServerHandler for Server {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(
                 Implementation::new("ocx", env!("CARGO_PKG_VERSION"))
-                    .with_title("OCX: tools for a Fossil checkout"),
+                    .with_title(listing::title(&self.service)),
             )
             .with_instructions(listing::instructions(&self.service))
     }
@@ -49,7 +49,17 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Some(reason) = context.meta.get(repair::REFUSAL) {
-            return Ok(result(refused(self.service.catalogue(), &request.name, reason)).into());
+            let answer = match reason.get("given") {
+                Some(given) => {
+                    let service = self.service_for(&context);
+                    let control = CallControl::default();
+                    tokio::task::block_in_place(|| {
+                        tool::call(&service, &request.name, given.clone(), &control)
+                    })
+                }
+                None => refused(&request.name, reason),
+            };
+            return Ok(result(answer).into());
         }
         Ok(self.call(request, context).await.into())
     }
@@ -188,13 +198,11 @@ fn result(answer: Answer) -> CallToolResult {
 }
 
 /// The refusal of a call whose arguments could not be read.
-fn refused(catalogue: Catalogue, name: &str, reason: &Value) -> Answer {
+fn refused(name: &str, reason: &Value) -> Answer {
     let why = reason["why"].as_str().unwrap_or("the arguments cannot be read");
     let error =
         Error::new(Kind::Invalid, why).with_hint("Send `arguments` as a JSON object of well-formed strings.");
-    let tool = catalogue.find(name).map(tool::Tool::declaration);
-    let next = tool.zip(reason.get("meant")).and_then(|(tool, meant)| tool::repair::named(tool, meant));
-    Answer::refused(name, false, Vec::new(), Refusal::from(error).or_next(next))
+    Answer::refused(name, false, Vec::new(), error.into())
 }
 
 fn cut(text: &str) -> String {

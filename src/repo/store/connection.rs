@@ -37,6 +37,13 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     }
 }
 
+/// Opens and closes a connection that can write. If it is the last one, SQLite folds the write-ahead log in.
+pub(super) fn fold(path: &Path) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+}
+
 pub(super) fn needs_writing(e: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
     matches!(e.sqlite_error_code(), Some(CannotOpen | ReadOnly))

@@ -194,7 +194,7 @@ fn too_large(url: &Url, limits: &Limits) -> Wording {
     (
         Kind::TooLarge,
         format!("the reply of `{url}` is over the limit of {} bytes", limits.reply_bytes),
-        "Raise the limit if the server is right to send so much.",
+        "Ask who runs the server whether it is right to send so much at once.",
     )
 }
 

@@ -12,7 +12,8 @@ use ocx::tool::{Acts, CallControl, Catalogue, Service, call};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{OCX, answer, four, required};
+use crate::support::client::{Client, initialize};
+use crate::support::{Fixture, OCX, answer, four, required};
 
 /// A repository of `alice`, with a check-in of hers on a branch and a forum thread, and the login `bob`.
 struct Alone {
@@ -184,6 +185,84 @@ fn what_acts_on_files_is_refused_with_what_to_do() {
     assert_eq!((&answer["code"], &answer["next_call"]), (&json!("invalid"), &Value::Null), "{answer:#}");
     let (ok, words) = a.ocx(&["edit", "a.txt", "--old", "one", "--new", "two"]);
     assert!(!ok && words.contains("needs a checkout"), "{words}");
+}
+
+/// The tools that are refused here and that a text names.
+fn refused_tools(text: &str) -> Vec<String> {
+    let refused: Vec<&str> = Catalogue::whole()
+        .declarations()
+        .filter(|tool| tool.acts != Acts::OnRecords)
+        .map(|tool| tool.name)
+        .collect();
+    let words = text.split(|c: char| !(c.is_ascii_lowercase() || c == '_'));
+    words.filter(|word| refused.contains(word)).map(str::to_owned).collect()
+}
+
+#[test]
+fn no_answer_and_no_description_sends_to_a_tool_that_is_refused_here() {
+    let a = Alone::new();
+    for tool in a.service().offered().all() {
+        let said = a.service().description(tool);
+        assert_eq!(refused_tools(&said), [""; 0], "{said}");
+        assert!(said.lines().count() == 2 && said.contains("\nNeeds: "), "{said}");
+    }
+    let mut calls: Vec<(&str, Value)> = vec![
+        ("ocx_read", json!({"checkin": a.check_in, "path": "gone.txt"})),
+        ("ocx_read", json!({"checkin": a.check_in, "path": "/etc/a.txt"})),
+        ("ocx_read", json!({"checkin": a.check_in, "path": "./a.txt"})),
+        ("ocx_read", json!({"path": "./a.txt"})),
+        ("ocx_read", json!({"file_path": "a.txt"})),
+        ("ocx_read", json!({"checkin": "nosuch"})),
+        ("ocx_contxt", json!({})),
+        ("ocx_grep", json!({"pattern": "x"})),
+        ("bash", json!({})),
+        ("ocx_audit", json!({"checkin": "0".repeat(40), "verdict": "pass", "note": "n"})),
+        ("ocx_commit_and_sync_guide", json!({"caller": "clone_available"})),
+    ];
+    for tool in Catalogue::whole().declarations() {
+        calls.extend([json!({}), required(tool), json!({"x": 1}), json!([])].map(|input| (tool.name, input)));
+        let mut old = required(tool);
+        for field in tool.fields.iter().filter(|field| field.required) {
+            old[field.name] = "\u{7f}-none".into();
+        }
+        calls.push((tool.name, old));
+    }
+    for (login, (tool, input)) in calls.iter().flat_map(|call| [("alice", call), ("bob", call)]) {
+        let mut answer = a.call_as(login, tool, input.clone());
+        // What was called may be named in saying that it is refused.
+        let own = answer["stopped"].take();
+        answer["tool"].take();
+        let step = answer["next_step"].as_str().unwrap_or("done.").to_owned();
+        assert!(step.ends_with(['.', '?']) && !step.is_empty(), "{own}: {answer:#}");
+        // The caller's own clone is another place.
+        if *tool != "ocx_commit_and_sync_guide" {
+            let own_words = refused_tools(&answer.to_string()).into_iter().filter(|name| name != tool);
+            assert_eq!(own_words.collect::<Vec<_>>(), [""; 0], "{tool} {input}: {own}: {answer:#}");
+        }
+        if let Some(next) = answer.get("next_call").filter(|next| !next.is_null()) {
+            let name = next["tool"].as_str().expect("a tool");
+            let after = a.call_as(login, name, next["arguments"].clone());
+            assert!(!after["stopped"].to_string().contains("needs a checkout"), "{answer:#}\n{after:#}");
+        }
+    }
+}
+
+#[test]
+fn a_server_without_a_checkout_lists_what_it_offers() {
+    let f = Fixture::with(&[("a.txt", b"a\n")]);
+    let repository = f.repository().display().to_string();
+    let mut client = Client::with(&f, f.folder(), &["-R", &repository]);
+    let opened = client.request("initialize", initialize("2025-11-25"));
+    assert_eq!(opened["result"]["serverInfo"]["title"], "OCX: tools for a Fossil repository");
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let list = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    assert_eq!(list.as_array().map(Vec::len), Some(14), "{list:#}");
+    for tool in list.as_array().into_iter().flatten() {
+        let said = format!("{} {}", tool["name"], tool["description"]);
+        assert_eq!(refused_tools(&said), [""; 0], "{said}");
+    }
+    let refused = client.call("ocx_edit", json!({"path": "a.txt", "old": "a", "new": "b"}));
+    assert!(refused["stopped"].to_string().contains("needs a checkout"), "{refused}");
 }
 
 #[test]
