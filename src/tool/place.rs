@@ -80,7 +80,7 @@ impl Place {
             At::Folder { folder: checkout, supervisor, .. } => {
                 At::Folder { folder: checkout, supervisor, state: Some(folder) }
             }
-            repository => repository,
+            repository @ At::Repository(_) => repository,
         };
         Self { at, ..self }
     }
