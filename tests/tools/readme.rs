@@ -26,7 +26,7 @@ fn is_served(line: &str) -> bool {
 
 /// A repository of a server, with all that the README's lines speak of, and the folder where they are run.
 fn served() -> (Fixture, Server) {
-    let lines = (1..300).map(|n| format!("int line_{n};\n")).collect::<String>();
+    let lines = "a line\n".repeat(300);
     let main = format!("{lines}x = 1\nsome exact text\n");
     let f = Fixture::tested("true", &[("src/main.c", main.as_bytes())]);
     f.write("../plan", "the plan\n");
