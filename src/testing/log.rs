@@ -179,7 +179,10 @@ pub fn read(state: &Connection, test: &str, from: u64, count: usize) -> Result<L
             .with_hint("Wait for it by running the same test again."));
     }
     if from == 0 || from > entry.lines().max(1) {
-        let what = format!("the log of test `{test}` has lines 1 to {}, not {from}", entry.lines());
+        let what = match entry.lines() {
+            0 => format!("the log of test `{test}` is empty: there is no line {from}"),
+            last => format!("the log of test `{test}` has lines 1 to {last}, not {from}"),
+        };
         return Err(Error::new(Kind::Invalid, what).with_hint("Ask for a line that there is."));
     }
     let frame: Option<Vec<u8>> =
