@@ -9,6 +9,7 @@
 mod common;
 mod pings;
 mod reading;
+mod testing;
 mod tokens;
 mod writing;
 
@@ -39,9 +40,12 @@ fn main() -> Result<()> {
     pings::pings(&place, &options)?;
     writing::calls(&place, &options)?;
     tokens::count(&place)?;
+    testing::runs(&place, &options)?;
     let folder = tempfile::tempdir()?;
     let many = if options.quick { GENERATED } else { MANY };
-    reading::search(&Place::generated(folder.path(), many)?, &options)
+    let place = Place::generated(folder.path(), many)?;
+    reading::search(&place, &options)?;
+    testing::runs(&place, &options)
 }
 
 /// The place to measure on: a checkout, and the folder that holds it.

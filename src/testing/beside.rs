@@ -3,6 +3,7 @@
 //! A path is known by what tells that nothing in it has changed: names, sizes, inodes and times. Any write moves one of
 //! them, so a pass counts only as long as nothing was written there.
 
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use sha3::{Digest, Sha3_256};
 
-use super::Test;
+use super::{RunsIn, Test};
 use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
@@ -29,6 +30,8 @@ pub struct Beside {
     pub variables: Vec<(String, Option<String>)>,
     /// Whether a fetch command may have written over the paths.
     pub fetched: bool,
+    /// All that lies in the working folder, if the test runs there.
+    pub folder: Option<Found>,
 }
 
 /// A path of the working folder that a test is given.
@@ -64,18 +67,21 @@ impl Beside {
             let value = v.value.clone().or_else(|| std::env::var(&v.name).ok());
             (v.name.clone(), value)
         };
-        Ok(Self { paths, variables: test.env.iter().map(variable).collect(), fetched: test.fetch.is_some() })
+        let folder = (test.place == RunsIn::Checkout).then(|| working_folder(checkout)).transpose()?;
+        let variables = test.env.iter().map(variable).collect();
+        Ok(Self { paths, variables, fetched: test.fetch.is_some(), folder })
     }
 
     /// A hash over all of it; nothing if there is nothing.
     #[must_use]
     pub fn digest(&self) -> Option<Hash> {
-        if self.paths.is_empty() && self.variables.is_empty() {
+        if self.paths.is_empty() && self.variables.is_empty() && self.folder.is_none() {
             return None;
         }
         let path = |b: &Brought| (b.path.to_string(), b.found.as_ref().map(|f| f.digest.to_string()));
         let paths: Vec<_> = self.paths.iter().map(path).collect();
-        Some(Hash::of(&serde_json::to_vec(&(paths, &self.variables)).unwrap_or_default()))
+        let folder = self.folder.as_ref().map(|found| found.digest.to_string());
+        Some(Hash::of(&serde_json::to_vec(&(paths, &self.variables, folder)).unwrap_or_default()))
     }
 
     /// Names what it is, for the evidence and the answer.
@@ -88,7 +94,8 @@ impl Beside {
             Some(found) => format!("{} {}", b.path.shown(), found.digest.short()),
             None => format!("{} (made by the fetch command)", b.path.shown()),
         };
-        let paths = self.paths.iter().map(path);
+        let folder = self.folder.iter().map(|found| format!("the working folder {}", found.digest.short()));
+        let paths = folder.chain(self.paths.iter().map(path));
         paths.chain(self.variables.iter().map(|(name, _)| format!("${name}"))).collect()
     }
 
@@ -134,17 +141,30 @@ fn brought(test: &Test, path: &TreePath, checkout: &Checkout, files: &Files) -> 
     }
 }
 
+/// All that lies in the working folder but Fossil's databases, which OCX itself writes.
+fn working_folder(checkout: &Checkout) -> Result<Found> {
+    let root = checkout.root();
+    let failed = |e| Error::io(format!("cannot look at `{}`", root.display()), e);
+    let meta = fs::symlink_metadata(root).map_err(failed)?;
+    found(root, root, &meta).map_err(failed)
+}
+
 fn found(root: &Path, at: &Path, meta: &Metadata) -> io::Result<Found> {
     let mut digest = Sha3_256::new();
     let mut leading_out = Vec::new();
     let mut folders = vec![at.to_owned()];
-    note(&mut digest, at, meta);
+    if at != root {
+        note(&mut digest, at, meta);
+    }
     while meta.is_dir()
         && let Some(folder) = folders.pop()
     {
         let mut items = fs::read_dir(&folder)?.collect::<io::Result<Vec<_>>>()?;
         items.sort_by_key(fs::DirEntry::file_name);
         for item in items {
+            if folder == root && is_database(&item.file_name()) {
+                continue;
+            }
             let (path, meta) = (item.path(), item.metadata()?);
             note(&mut digest, &path, &meta);
             if meta.is_symlink() && leading_out.len() < LINKS_MAX && leads_out(root, &path)? {
@@ -157,6 +177,13 @@ fn found(root: &Path, at: &Path, meta: &Metadata) -> io::Result<Found> {
     }
     let is_folder = meta.is_dir();
     Ok(Found { digest: Hash::from_digest(&digest.finalize()), is_folder, leading_out })
+}
+
+/// Whether this is what Fossil keeps in the folder of a checkout, or SQLite beside it.
+pub(super) fn is_database(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let base = ["-journal", "-wal", "-shm"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    matches!(base, ".fslckout" | "_FOSSIL_")
 }
 
 fn note(digest: &mut Sha3_256, path: &Path, meta: &Metadata) {

@@ -71,7 +71,12 @@ impl Runner {
             if self.job.is_stopping() {
                 break;
             }
-            match self.one(&test) {
+            let done = match self.one(&test) {
+                // What an earlier run left may be what keeps the sandbox from being made.
+                Err(e) if e.kind() == Kind::Unavailable => self.empty().and_then(|()| self.one(&test)),
+                done => done,
+            };
+            match done {
                 Ok(result) => self.job.enter(result),
                 Err(e) => {
                     self.job.fail(e);
@@ -94,6 +99,10 @@ impl Runner {
         }
     }
 
+    fn empty(&self) -> Result<()> {
+        TestTree::open(&self.state)?.empty()
+    }
+
     /// Runs one test and stores its result.
     fn one(&self, test: &Test) -> Result<TestResult> {
         let stage =
@@ -113,8 +122,10 @@ impl Runner {
         if let Some(failed) = self.fetch(&stage, &run)? {
             return Ok(failed);
         }
-        // What a fetch command did to stored files is undone, as what a test did.
-        run.tree.bring(&Wanted { empty: false, ..wanted })?;
+        if test.fetch.is_some() {
+            // What a fetch command did to stored files is undone, as what a test did.
+            run.tree.bring(&Wanted { empty: false, ..wanted })?;
+        }
         let before = (test.place == RunsIn::Checkout).then(|| self.stamps());
         run.tree.note_use()?;
         let ended = self.command(&stage, &run, Role::Test)?;
@@ -184,7 +195,8 @@ impl Runner {
             names.retain(|name| !declared(name));
             names
         };
-        let (fresh, unsandboxed) = (run.readiness.fresh, self.unsandboxed.clone());
+        let fresh = run.readiness.fresh && run.test.place == RunsIn::Tree;
+        let unsandboxed = self.unsandboxed.clone();
         TestResult {
             test: run.test.clone(),
             tree: self.job.tree,
@@ -225,6 +237,10 @@ impl Runner {
         let was = &run.beside.paths;
         let is = beside.as_ref().map(|b| b.paths.clone()).unwrap_or_default();
         names.extend(was.iter().filter(|b| !is.contains(b)).map(|b| format!("`{}`", b.path.shown())));
+        let folder = beside.ok().and_then(|b| b.folder);
+        if names.is_empty() && folder != run.beside.folder {
+            names.push("something in the working folder".to_owned());
+        }
         Ok((!names.is_empty()).then(|| format!("{} changed while it ran", names.join(", "))))
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::beside::{Beside, Brought, Found};
+use super::beside::{Beside, Brought, Found, is_database};
 use super::home::{Home, layered, mount};
 use super::state::CheckoutState;
 use super::test_tree::TestTree;
@@ -14,18 +14,6 @@ use crate::format::FILE_MAX;
 use crate::name::{Hash, TreePath, time};
 use crate::process::{Command, Environment, Mount, MountKind, Sandbox};
 use crate::tree::{FileKind, Tree};
-
-/// What Fossil keeps in the folder of a checkout.
-const DATABASES: [&str; 8] = [
-    ".fslckout",
-    ".fslckout-journal",
-    ".fslckout-wal",
-    ".fslckout-shm",
-    "_FOSSIL_",
-    "_FOSSIL_-journal",
-    "_FOSSIL_-wal",
-    "_FOSSIL_-shm",
-];
 
 /// Which command of a test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,8 +108,10 @@ impl Stage<'_> {
         let root = self.checkout.root();
         self.state.empty("layers/place")?;
         let mut mounts = vec![mount(root, layered(self.state, root, "place")?)];
-        let hidden = DATABASES.iter().map(|name| root.join(name)).chain(self.repository_files());
-        let hidden = hidden.filter(|path| path.starts_with(root) && path.exists());
+        let items = fs::read_dir(root).into_iter().flatten().flatten();
+        let databases = items.filter(|item| is_database(&item.file_name())).map(|item| item.path());
+        let repository = self.repository_files().filter(|path| path.starts_with(root) && path.exists());
+        let hidden = databases.chain(repository);
         mounts.extend(hidden.map(|path| mount(&path, MountKind::Hidden)));
         for brought in beside.paths.iter().filter(|brought| brought.found.is_none()) {
             self.state.make(&format!("layers/place/upper/{}", brought.path))?;

@@ -10,11 +10,11 @@
 //! ```
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::checkout::Checkout;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::tree::{clear, replace_file};
 
@@ -79,14 +79,27 @@ impl StateFolder {
         CheckoutState::open(folder)
     }
 
+    /// The folder as an absolute path, which must not lie in the checkout: its tools could write evidence there.
+    fn outside(&self, checkout: &Checkout) -> Result<PathBuf> {
+        let base = std::path::absolute(&self.0)
+            .map_err(|e| Error::io(format!("cannot find `{}`", self.0.display()), e))?;
+        let real = base.ancestors().find_map(|folder| folder.canonicalize().ok()).unwrap_or_default();
+        if base.starts_with(checkout.root()) || real.starts_with(root_of(checkout)) {
+            let what =
+                format!("the state of tests would lie in the checkout itself, in `{}`", base.display());
+            return Err(Error::new(Kind::Unavailable, what).with_hint(
+                "Name a folder elsewhere, in OCX_STATE: what the checkout holds is no evidence.",
+            ));
+        }
+        Ok(base)
+    }
+
     /// A folder of its own for each checkout and each place where that stands: a copy shares nothing with it.
     fn folder_of(&self, checkout: &Checkout) -> Result<PathBuf> {
         let mut key = checkout.id()?.into_bytes();
         key.push(b'\n');
         key.extend(root_of(checkout).as_os_str().as_bytes());
-        let base = std::path::absolute(&self.0)
-            .map_err(|e| Error::io(format!("cannot find `{}`", self.0.display()), e))?;
-        Ok(base.join(&Hash::of(&key).as_str()[..16]))
+        Ok(self.outside(checkout)?.join(&Hash::of(&key).as_str()[..16]))
     }
 }
 
@@ -152,7 +165,11 @@ impl CheckoutState {
     /// Makes a folder here, if it is not there.
     pub fn make(&self, name: &str) -> Result<PathBuf> {
         let path = self.path(name);
-        fs::create_dir_all(&path).map_err(|e| Error::io(format!("cannot make `{}`", path.display()), e))?;
+        // A test may have taken away the permissions of a folder that it sees.
+        let own = || fs::set_permissions(&path, Permissions::from_mode(0o755));
+        fs::create_dir_all(&path)
+            .and_then(|()| own())
+            .map_err(|e| Error::io(format!("cannot make `{}`", path.display()), e))?;
         Ok(path)
     }
 

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use ocx::cancel::Cancel;
 use ocx::error::Kind;
 use ocx::process::Supervisor;
-use ocx::testing::{Bounds, Jobs, Outcome, StateFolder};
+use ocx::testing::{Bounds, Jobs, Outcome, StateFolder, Waiter, Which};
 use serde_json::json;
 
+use crate::HANG;
 use crate::bench::{Bench, has, sandboxes};
 
 /// The names, kinds, contents and link targets below a folder.
@@ -360,24 +361,68 @@ fn n09_pytest_in_a_fetched_environment_with_an_editable_install_passes() {
 }
 
 #[test]
-fn n50_a_test_whose_sandbox_cannot_be_made_runs_nowhere() {
+fn v06_evidence_is_never_kept_where_the_tools_of_the_checkout_can_write() {
+    let bench = Bench::new("true", &[]);
+    for folder in ["state", "a/b/state"] {
+        let supervisor = Supervisor::at(env!("CARGO_BIN_EXE_ocx"));
+        let state = StateFolder::at(bench.path(folder));
+        let jobs = Jobs::new(Arc::clone(&bench.checkout), supervisor, state);
+        let mut waiter = Waiter { limit: HANG, cancel: &Cancel::new(), progress: &mut |_| () };
+        let refused = jobs.test(&bench.declared(), &Which::All, &mut waiter).unwrap_err();
+        assert_eq!(refused.kind(), Kind::Unavailable, "{refused}");
+        assert!(!bench.path(folder).exists());
+    }
+    bench.passes();
+}
+
+#[test]
+fn n19_what_a_test_does_to_its_folders_breaks_no_later_run() {
     if !sandboxes() {
         return;
     }
-    let bench = Bench::new("true", &[("a.txt", "a\n")]);
-    bench.passes();
-    // A folder that cannot be a layer: it holds the state folder that the layer would lie in.
-    let inner = Bench::declaring(
-        json!({"name": "unit", "command": "touch ran", "with": ["big"]}),
-        &[(".gitignore", "big\n")],
-    );
-    fs::create_dir(inner.path("big")).unwrap();
-    let supervisor = Supervisor::at(env!("CARGO_BIN_EXE_ocx"));
-    let jobs = Jobs::new(Arc::clone(&inner.checkout), supervisor, StateFolder::at(inner.path("big/state")));
-    let inner = Bench { jobs, ..inner };
-    match inner.ask(&Cancel::new()) {
-        Err(refused) => assert_eq!(refused.kind(), Kind::Unavailable, "{refused}"),
-        Ok(report) => assert!(report.results[0].run.unsandboxed.is_none(), "never outside: {report:?}"),
+    for harm in [
+        "chmod 0 .",
+        "chmod 0 ~",
+        "rm -rf ~/.npmrc; mkdir -p ~/.npmrc/x",
+        "rm -f ~/.gitconfig; mkfifo ~/.gitconfig",
+        "mv ~/.cargo ~/.c2 && touch ~/.cargo; true",
+        "mv ~/.npm ~/.n2 && ln -s / ~/.npm; true",
+        "mv ~/.cargo ~/.c3 && mkdir ~/.cargo && ln -s / ~/.cargo/registry; true",
+        "rm -f ocx-tests.json; mkdir -p ocx-tests.json/x; chmod 0 ocx-tests.json",
+    ] {
+        let bench = Bench::new(harm, &[("a.txt", "a\n")]);
+        for _ in 0..3 {
+            let passed = bench.passes();
+            assert_eq!(passed.run.unsandboxed, None, "{harm}");
+        }
     }
-    assert!(!inner.path("ran").exists());
+}
+
+#[test]
+fn v05_a_test_in_the_working_folder_says_so_and_counts_only_as_long_as_nothing_there_changes() {
+    if !sandboxes() {
+        return;
+    }
+    let test = json!({"name": "unit", "command": "grep good out/x", "place": "checkout"});
+    let bench = Bench::declaring(test, &[(".gitignore", "out\n"), ("out/x", "good\n")]);
+    let passed = bench.passes();
+    assert!(!passed.run.fresh && passed.run.brought[0].starts_with("the working folder "), "{passed:?}");
+    let declared = bench.declared();
+    let counts =
+        || bench.jobs.pass(&declared.tests()[0], &bench.checkout.status().unwrap()).unwrap().is_some();
+    assert!(counts());
+    bench.write("out/x", "evil\n");
+    assert!(!counts(), "an ignored file is part of what was tested");
+    bench.fails();
+    let test = json!({"name": "unit", "command": "touch begun; sleep 2", "place": "checkout"});
+    let mut bench = bench;
+    bench.declare(test);
+    let result = std::thread::scope(|scope| {
+        let run = scope.spawn(|| bench.run());
+        crate::until(|| bench.state_of_checkout().join("layers/place/upper/begun").exists());
+        bench.write("out/x", "good\n");
+        bench.write("out/x", "evil\n");
+        run.join().unwrap()
+    });
+    assert!(!result.passed() && result.void.is_some(), "{result:?}");
 }
