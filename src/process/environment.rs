@@ -98,6 +98,7 @@ impl Environment {
     /// always there.
     pub fn from(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let mut kept: BTreeMap<_, _> = variables.into_iter().filter(|(n, v)| allowed(n, v)).collect();
+        kept.retain(|name, value| name != "PATH" || !value.is_empty());
         kept.entry("PATH".into()).or_insert_with(|| "/usr/local/bin:/usr/bin:/bin".into());
         kept.extend(FIXED.map(|(name, value)| (name.into(), value.into())));
         Self { variables: kept }

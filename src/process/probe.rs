@@ -46,7 +46,10 @@ impl Supervisor {
 
     fn probe(&self) -> Result<(), String> {
         let failed = |e: std::io::Error| format!("cannot try out a sandbox: {e}");
-        let mut witness = tempfile::Builder::new().prefix("ocx-probe-").tempfile().map_err(failed)?;
+        let mut named = tempfile::Builder::new();
+        let named = named.prefix("ocx-probe-");
+        // The caller's own folder for such files may not be there.
+        let mut witness = named.tempfile().or_else(|_| named.tempfile_in("/tmp")).map_err(failed)?;
         witness.write_all(b"outside").map_err(failed)?;
         let path = witness.path();
         let mut command = Command::new(SCRIPT, "/", LIMIT);

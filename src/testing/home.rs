@@ -184,8 +184,10 @@ impl Home {
         self.make_way(own, from)?;
         let secrets = secrets_of(from);
         let kind = match layer {
-            None => MountKind::ReadOnly(from.to_owned()),
-            Some(name) => layered(state, from, &format!("home-{}", name.replace('/', "-")))?,
+            Some(name) if state.holds_layers() => {
+                layered(state, from, &format!("home-{}", name.replace('/', "-")))?
+            }
+            _ => MountKind::ReadOnly(from.to_owned()),
         };
         self.mounts.push(mount(from, kind));
         self.mounts.extend(secrets.iter().map(|secret| mount(secret, MountKind::Hidden)));

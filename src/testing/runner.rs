@@ -72,8 +72,10 @@ impl Runner {
                 break;
             }
             let done = match self.one(&test) {
-                // What an earlier run left may be what keeps the sandbox from being made.
-                Err(e) if e.kind() == Kind::Unavailable => self.empty().and_then(|()| self.one(&test)),
+                // What an earlier run left may be what keeps the sandbox from being made, or what fills the disk.
+                Err(e) if matches!(e.kind(), Kind::Unavailable | Kind::DiskFull) => {
+                    self.empty().and_then(|()| self.one(&test))
+                }
                 done => done,
             };
             match done {

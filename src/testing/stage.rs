@@ -9,7 +9,7 @@ use super::state::CheckoutState;
 use super::test_tree::TestTree;
 use super::{RunsIn, Test};
 use crate::checkout::{Checkout, Status};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::name::{Hash, TreePath, time};
 use crate::process::{Command, Environment, Mount, MountKind, Sandbox};
@@ -59,6 +59,7 @@ impl Stage<'_> {
             // What the declaration says of variables must not decide what is shown of the machine.
             let home = Home::new(self.state, self.checkout.root(), command.environment)?;
             let mut mounts = home.mounts;
+            mounts.extend(self.hidden());
             mounts.extend(self.files(role, test, beside, tree)?);
             command.environment = home.environment;
             let (network, nested) = (test.network || role == Role::Fetch, test.nested);
@@ -74,6 +75,13 @@ impl Stage<'_> {
         Ok(command)
     }
 
+    /// What is out of sight wherever it lies: the repository, and all that OCX keeps of tests.
+    fn hidden(&self) -> Vec<Mount> {
+        let state = self.state.path("..");
+        let state = state.canonicalize().into_iter();
+        self.repository_files().chain(state).map(|path| mount(&path, MountKind::Hidden)).collect()
+    }
+
     /// The mounts of the files: the tree and what is brought along, or the working folder with a layer over it.
     fn files(&self, role: Role, test: &Test, beside: &Beside, tree: &TestTree<'_>) -> Result<Vec<Mount>> {
         let root = self.checkout.root();
@@ -81,18 +89,23 @@ impl Stage<'_> {
             return self.working_folder(beside, tree);
         }
         let own = Tree::open(&self.state.path("tree"))?;
+        let layers = self.state.holds_layers();
+        if !layers {
+            self.copy_along(beside, tree)?;
+        }
         let tree_itself = match role {
-            Role::Test => MountKind::Writable(self.state.path("tree")),
             // Only what is brought along, the home and its caches keep what a fetch command makes.
-            Role::Fetch => {
+            Role::Fetch if layers => {
                 self.state.empty("layers/fetch")?;
                 layered(self.state, &self.state.path("tree"), "fetch")?
             }
+            _ => MountKind::Writable(self.state.path("tree")),
         };
         let mut mounts = vec![mount(root, tree_itself)];
         for brought in &beside.paths {
             match &brought.found {
                 Some(found) if !found.is_folder => self.copy_file(&own, brought, found, tree)?,
+                Some(_) if !layers => {}
                 found => {
                     own.put_folder(brought.path.as_str())?;
                     let kind = self.layer(brought, found.as_ref(), tree)?;
@@ -106,6 +119,11 @@ impl Stage<'_> {
     /// The mounts of the working folder: what is written there goes to a layer, and the databases are hidden.
     fn working_folder(&self, beside: &Beside, tree: &TestTree<'_>) -> Result<Vec<Mount>> {
         let root = self.checkout.root();
+        if !self.state.holds_layers() {
+            let what = "a test with `place` needs a layer over the working folder, which the disk of OCX's state cannot hold";
+            return Err(Error::new(Kind::Unavailable, what)
+                .with_hint("Name a folder on another file system, in OCX_STATE."));
+        }
         self.state.empty("layers/place")?;
         let mut mounts = vec![mount(root, layered(self.state, root, "place")?)];
         let items = fs::read_dir(root).into_iter().flatten().flatten();
@@ -143,7 +161,7 @@ impl Stage<'_> {
         own.put(&brought.path, &content, entry.kind, time::now_ns()).map(drop)
     }
 
-    /// Without a sandbox, what is brought along is copied into the tree.
+    /// Without layers, what is brought along is copied into the tree.
     fn copy_along(&self, beside: &Beside, tree: &TestTree<'_>) -> Result<()> {
         let own = Tree::open(&self.state.path("tree"))?;
         for brought in &beside.paths {

@@ -192,15 +192,16 @@ impl<'a> TestTree<'a> {
 
     /// Empties all that tests write in.
     pub fn empty(&mut self) -> Result<()> {
+        // First the folders: on a full disk, the database can only be written then.
+        for folder in WRITTEN {
+            self.state.empty(folder)?;
+        }
         self.state.with(|db| {
             let emptying = db.unchecked_transaction()?;
             emptying.execute_batch("DELETE FROM tree_file; DELETE FROM tree_fact;")?;
             set(&emptying, "writing", 1)?;
             Ok(emptying.commit()?)
         })?;
-        for folder in WRITTEN {
-            self.state.empty(folder)?;
-        }
         self.tree = Tree::open(&self.state.path("tree"))?;
         self.held.clear();
         Ok(())

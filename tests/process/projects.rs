@@ -426,3 +426,13 @@ fn v05_a_test_in_the_working_folder_says_so_and_counts_only_as_long_as_nothing_t
     });
     assert!(!result.passed() && result.void.is_some(), "{result:?}");
 }
+
+#[test]
+fn n22_a_test_with_namespaces_of_its_own_makes_none_of_control_groups() {
+    if !sandboxes() || !has(&["unshare"]) {
+        return;
+    }
+    let test = json!({"name": "unit", "command": "unshare -Ur true && ! unshare -UrC true", "nested": true});
+    Bench::declaring(test, &[]).passes();
+    Bench::new("! unshare -Ur true", &[]).passes();
+}

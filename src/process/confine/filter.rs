@@ -72,9 +72,11 @@ const TABLES: &[Table] = &[];
 
 /// `io_uring_setup`, `io_uring_enter` and `io_uring_register`, in every table.
 const IO_URING: [u32; 3] = [425, 426, 427];
-/// It is told to be missing where user namespaces are refused: a filter cannot see what it is to do. Programs use clone.
+/// It is told to be missing where namespaces are refused: a filter cannot see what it is to do. Programs use clone.
 const CLONE3: u32 = 435;
 const CLONE_NEWUSER: u32 = 0x1000_0000;
+/// Who owns a namespace of control groups can mount them, and root can then end the machine's processes by them.
+const CLONE_NEWCGROUP: u32 = 0x0200_0000;
 /// UNIX, INET, INET6, NETLINK. Others, such as VSOCK, know no network namespace.
 const FAMILIES: [u32; 4] = [1, 2, 10, 16];
 
@@ -91,15 +93,37 @@ const NUMBER_AT: u32 = 0;
 const ARCH_AT: u32 = 4;
 const ARGUMENT_AT: u32 = if cfg!(target_endian = "little") { 16 } else { 20 };
 
-/// Sets the filter for the calling process and all that it starts; without `namespaces`, it refuses new user namespaces.
-pub(super) fn set(namespaces: bool) -> Result<(), String> {
+/// The namespaces that may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Namespaces {
+    /// Whatever the kernel lets be made.
+    Any,
+    /// All but those of control groups.
+    Nested,
+    /// No user namespaces, and so none at all.
+    None,
+}
+
+impl Namespaces {
+    /// The flags of clone and unshare that are refused.
+    fn refused(self) -> u32 {
+        match self {
+            Self::Any => 0,
+            Self::Nested => CLONE_NEWCGROUP,
+            Self::None => CLONE_NEWUSER | CLONE_NEWCGROUP,
+        }
+    }
+}
+
+/// Sets the filter for the calling process and all that it starts.
+pub(super) fn set(namespaces: Namespaces) -> Result<(), String> {
     if TABLES.is_empty() {
         return Err("system calls cannot be filtered on this kind of processor".into());
     }
     apply_filter(&program(namespaces)).map_err(|e| format!("the filter of system calls was refused: {e}"))
 }
 
-fn program(namespaces: bool) -> Vec<sock_filter> {
+fn program(namespaces: Namespaces) -> Vec<sock_filter> {
     let mut program = vec![step(LOAD, ARCH_AT, 0, 0)];
     for table in TABLES {
         let block = block(table, namespaces);
@@ -111,7 +135,7 @@ fn program(namespaces: bool) -> Vec<sock_filter> {
     program
 }
 
-fn block(table: &Table, namespaces: bool) -> Vec<sock_filter> {
+fn block(table: &Table, namespaces: Namespaces) -> Vec<sock_filter> {
     let mut block = vec![step(LOAD, NUMBER_AT, 0, 0)];
     block.extend([step(JUMP_IF_AT_LEAST, table.end, 0, 1), step(RETURN, ENOSYS, 0, 0)]);
     for number in table.refused.into_iter().chain(IO_URING) {
@@ -120,11 +144,12 @@ fn block(table: &Table, namespaces: bool) -> Vec<sock_filter> {
     if let Some(number) = table.socketcall {
         block.extend([step(JUMP_IF_EQUAL, number, 0, 1), step(RETURN, ENOSYS, 0, 0)]);
     }
-    if !namespaces {
+    let refused = namespaces.refused();
+    if refused != 0 {
         block.extend([step(JUMP_IF_EQUAL, CLONE3, 0, 1), step(RETURN, ENOSYS, 0, 0)]);
         for number in table.separating {
             block.extend([step(JUMP_IF_EQUAL, number, 0, 4), step(LOAD, ARGUMENT_AT, 0, 0)]);
-            block.extend([step(JUMP_IF_SET, CLONE_NEWUSER, 0, 1), step(RETURN, EPERM, 0, 0)]);
+            block.extend([step(JUMP_IF_SET, refused, 0, 1), step(RETURN, EPERM, 0, 0)]);
             block.push(step(RETURN, ALLOW, 0, 0));
         }
     }
@@ -147,7 +172,7 @@ mod tests {
     use super::*;
 
     /// What the filter says to a call.
-    fn says(namespaces: bool, arch: u32, number: u32, argument: u32) -> u32 {
+    fn says(namespaces: Namespaces, arch: u32, number: u32, argument: u32) -> u32 {
         let program = program(namespaces);
         let (mut at, mut held) = (0, 0);
         loop {
@@ -169,7 +194,7 @@ mod tests {
     #[test]
     fn each_table_refuses_what_leaves_the_namespaces_and_lets_the_rest_through() {
         for table in TABLES {
-            for namespaces in [true, false] {
+            for namespaces in [Namespaces::Any, Namespaces::Nested, Namespaces::None] {
                 let says = |number, argument| says(namespaces, table.arch, number, argument);
                 for number in table.refused.into_iter().chain(IO_URING) {
                     assert_eq!(says(number, 0), EPERM);
@@ -180,21 +205,24 @@ mod tests {
                 }
                 for number in table.separating {
                     assert_eq!(says(number, 0x11), ALLOW);
-                    assert_eq!(says(number, CLONE_NEWUSER | 0x11), if namespaces { ALLOW } else { EPERM });
+                    for flag in [CLONE_NEWUSER, CLONE_NEWCGROUP] {
+                        let expected = if namespaces.refused() & flag == 0 { ALLOW } else { EPERM };
+                        assert_eq!(says(number, flag | 0x11), expected);
+                    }
                 }
-                assert_eq!(says(CLONE3, 0), if namespaces { ALLOW } else { ENOSYS });
+                assert_eq!(says(CLONE3, 0), if namespaces == Namespaces::Any { ALLOW } else { ENOSYS });
                 assert_eq!(says(1, 0), ALLOW);
                 if let Some(number) = table.socketcall {
                     assert_eq!(says(number, 1), ENOSYS);
                 }
             }
         }
-        assert_eq!(says(true, 1, 1, 0), ENOSYS);
+        assert_eq!(says(Namespaces::Any, 1, 1, 0), ENOSYS);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn the_x32_table_is_not_there() {
-        assert_eq!(says(true, TABLES[0].arch, TABLES[0].end | 0x29, 40), ENOSYS);
+        assert_eq!(says(Namespaces::Any, TABLES[0].arch, TABLES[0].end | 0x29, 40), ENOSYS);
     }
 }

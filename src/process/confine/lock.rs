@@ -9,7 +9,7 @@ use rustix::{
     },
 };
 
-use super::filter;
+use super::filter::{self, Namespaces};
 
 /// Drops every capability from every set, and sets the filter of system calls; it refuses user namespaces if the kernel
 /// does not already (`forbidden`). Root may map its own id in a `nested`
@@ -19,7 +19,11 @@ pub(crate) fn lock(nested: bool, forbidden: bool) -> Result<(), String> {
     let kept = if nested && getuid().is_root() { CapabilitySet::SETFCAP } else { CapabilitySet::empty() };
     drop_capabilities(kept).map_err(|e| format!("capabilities cannot be dropped: {e}"))?;
     set_no_new_privs(true).map_err(|e| format!("new privileges cannot be given up: {e}"))?;
-    filter::set(nested || forbidden)
+    filter::set(match (nested, forbidden) {
+        (true, _) => Namespaces::Nested,
+        (false, true) => Namespaces::Any,
+        (false, false) => Namespaces::None,
+    })
 }
 
 fn drop_capabilities(kept: CapabilitySet) -> rustix::io::Result<()> {

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use rustix::{
     process::{DumpableBehavior, getgid, getuid, set_dumpable_behavior},
@@ -52,7 +53,7 @@ pub(super) fn namespace(kind: &str) -> Option<String> {
 /// Gives the calling process, which has one thread, namespaces of its own. Its children are in a process namespace that
 /// the first of them begins. Mounts are left to that one.
 pub(crate) fn separate(sandbox: &Sandbox, home: Option<&Path>) -> Result<Outside, String> {
-    let outside = Outside::look(sandbox, home);
+    let mut outside = Outside::look(sandbox, home);
     let mut flags = CloneFlags::CLONE_NEWUSER
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC
@@ -60,7 +61,13 @@ pub(crate) fn separate(sandbox: &Sandbox, home: Option<&Path>) -> Result<Outside
         | CloneFlags::CLONE_NEWCGROUP;
     flags.set(CloneFlags::CLONE_NEWNET, !sandbox.network);
     let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
-    unshare(flags).map_err(|e| format!("no namespaces can be made: {}", e.desc()))?;
+    let mut separated = unshare(flags);
+    if separated == Err(Errno::EPERM) {
+        // A sandbox around this one refuses namespaces of control groups, and hides those of the machine by its own.
+        separated = unshare(flags - CloneFlags::CLONE_NEWCGROUP);
+        outside.namespaces.remove("cgroup");
+    }
+    separated.map_err(|e| format!("no namespaces can be made: {}", e.desc()))?;
     // A process that is not dumpable may not write these files of its own unless it is root.
     let dumpable = |how| set_dumpable_behavior(how).map_err(|e| format!("prctl: {e}"));
     dumpable(DumpableBehavior::Dumpable)?;
