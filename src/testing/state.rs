@@ -176,7 +176,7 @@ impl CheckoutState {
     /// Whether layers can lie here. A file system that is one of layers itself, as in a container, holds none.
     pub fn holds_layers(&self) -> bool {
         const NONE: [i64; 4] = [0x794c_7630, 0x6969, 0x6573_5546, 0xff53_4d42];
-        rustix::fs::statfs(&self.folder).is_ok_and(|system| !NONE.contains(&i64::from(system.f_type)))
+        rustix::fs::statfs(&self.folder).is_ok_and(|system| !NONE.contains(&system.f_type))
     }
 
     /// Empties a folder here, and makes it if it is not there. What cannot go is named, and moved aside.
