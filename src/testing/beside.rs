@@ -32,6 +32,8 @@ pub struct Beside {
     pub fetched: bool,
     /// All that lies in the working folder, if the test runs there.
     pub folder: Option<Found>,
+    /// What it may do that other tests may not, in words.
+    pub rights: Vec<&'static str>,
 }
 
 /// A path of the working folder that a test is given.
@@ -69,7 +71,9 @@ impl Beside {
         };
         let folder = (test.place == RunsIn::Checkout).then(|| working_folder(checkout)).transpose()?;
         let variables = test.env.iter().map(variable).collect();
-        Ok(Self { paths, variables, fetched: test.fetch.is_some(), folder })
+        let rights = [(test.network, "the network"), (test.nested, "namespaces of its own")];
+        let rights = rights.into_iter().filter_map(|(given, word)| given.then_some(word)).collect();
+        Ok(Self { paths, variables, fetched: test.fetch.is_some(), folder, rights })
     }
 
     /// A hash over all of it; nothing if there is nothing.
@@ -96,7 +100,8 @@ impl Beside {
         };
         let folder = self.folder.iter().map(|found| format!("the working folder {}", found.digest.short()));
         let paths = folder.chain(self.paths.iter().map(path));
-        paths.chain(self.variables.iter().map(|(name, _)| format!("${name}"))).collect()
+        let variables = self.variables.iter().map(|(name, _)| format!("${name}"));
+        paths.chain(variables).chain(self.rights.iter().map(|&right| right.to_owned())).collect()
     }
 
     /// Links in what was brought along that lead out of the checkout.

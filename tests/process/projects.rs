@@ -433,6 +433,6 @@ fn n22_a_test_with_namespaces_of_its_own_makes_none_of_control_groups() {
         return;
     }
     let test = json!({"name": "unit", "command": "unshare -Ur true && ! unshare -UrC true", "nested": true});
-    Bench::declaring(test, &[]).passes();
+    assert_eq!(Bench::declaring(test, &[]).passes().run.brought, ["namespaces of its own"]);
     Bench::new("! unshare -Ur true", &[]).passes();
 }
