@@ -104,16 +104,21 @@ impl Workspace {
         working_branch(store, &parent, &self.checkout.user()?, &self.checkout.id()?)
     }
 
-    /// The declared tests as the file stands now.
+    /// The declared tests of what a save would store now. A file that a save leaves out declares none.
     ///
     /// # Errors
-    /// `Invalid`, saying what is wrong with the file.
+    /// `Invalid`, saying what is wrong with the file, and those of [`Checkout::status`].
     pub fn declared(&self) -> Result<Declared> {
-        match self.checkout.tree().read(&declared_path()?, DECLARED_BYTES_MAX) {
-            Ok(content) => Declared::parse(&content),
-            Err(e) if e.kind() == Kind::NotFound => Ok(Declared::default()),
-            Err(e) => Err(e),
+        let status = self.checkout.status()?;
+        let left_out = status.left_out.iter().find(|left| left.path == DECLARED_FILE);
+        if let Some(left) = left_out.filter(|_| !status.files.contains_key(DECLARED_FILE)) {
+            return Err(Error::new(
+                Kind::Invalid,
+                format!("a save would leave out {left}, so it declares no tests"),
+            )
+            .with_hint("Include the file in a save, or change the rule that leaves it out."));
         }
+        self.declared_in(&status)
     }
 
     /// The declared tests of exactly the files of a status.

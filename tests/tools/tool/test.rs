@@ -118,3 +118,13 @@ fn t35_a_variable_that_is_withheld_is_named_and_can_be_declared() {
         "{passed}"
     );
 }
+
+#[test]
+fn v05_a_list_of_tests_that_a_save_leaves_out_is_none() {
+    let f = Fixture::with(&[("a.txt", b"a\n")]);
+    f.write(".gitignore", "ocx-tests.json\n");
+    f.write("ocx-tests.json", r#"{"tests":[{"name":"u","command":"true"}]}"#);
+    let answer = f.refused("invalid", "ocx_test", json!({}));
+    let stopped = answer["stopped"].as_str().unwrap_or_default();
+    assert!(stopped.contains("ocx-tests.json") && stopped.contains(".gitignore"), "{answer}");
+}
