@@ -24,6 +24,7 @@ pub use environment::Environment;
 pub use exit::{Exit, Finished, Leftover};
 pub(crate) use identity::Identity;
 pub use output::{Count, Kept, Output};
+pub use probe::NoSandboxes;
 pub use sandbox::{Mount, MountKind, Sandbox};
 #[cfg(test)]
 pub(crate) use shown_line::LINE_BYTES_MAX;

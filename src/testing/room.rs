@@ -7,8 +7,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::state::{CheckoutState, StateFolder};
-use super::test_tree::{TestTree, WRITTEN};
+use super::state::{CheckoutState, StateFolder, WRITTEN};
+use super::test_tree::TestTree;
 use crate::error::Result;
 
 const GIB: u64 = 1 << 30;

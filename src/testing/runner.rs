@@ -15,7 +15,7 @@ use super::{Declared, Outcome, RunsIn, Test, TestResult, log};
 use crate::checkout::{Change, Checkout, How, Status};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
-use crate::process::{Command, Environment, Exit, Finished, Output, Supervisor};
+use crate::process::{Command, Environment, Exit, Finished, NoSandboxes, Output, Supervisor};
 use crate::tree::Stamp;
 
 /// Runs a job. It is on the job's thread and holds the lock on the checkout's tests.
@@ -66,14 +66,21 @@ impl Runner {
 
     pub fn run(mut self, lock: TestLock) {
         let ending = Ending(Arc::clone(&self.job));
-        self.unsandboxed = self.supervisor.sandboxes().err();
+        let sandboxes = self.supervisor.sandboxes();
+        self.unsandboxed = sandboxes.as_ref().err().map(|none| none.why.clone());
+        let passing = sandboxes.err().filter(|none| none.passing);
+        if let Some(none) = &passing {
+            self.job.fail(not_now(none));
+        }
         for test in self.job.tests.clone() {
-            if self.job.is_stopping() {
+            if self.job.is_stopping() || passing.is_some() {
                 break;
             }
             let done = match self.one(&test) {
-                // What an earlier run left may be what keeps the sandbox from being made, or what fills the disk.
-                Err(e) if matches!(e.kind(), Kind::Unavailable | Kind::DiskFull) => {
+                // What an earlier run left may be what stands in the way.
+                Err(e)
+                    if matches!(e.kind(), Kind::Unavailable | Kind::DiskFull | Kind::Denied | Kind::Io) =>
+                {
                     self.empty().and_then(|()| self.one(&test))
                 }
                 done => done,
@@ -146,9 +153,10 @@ impl Runner {
         let Some(fetch) = &run.test.fetch else { return Ok(None) };
         let word = format!("fetched {}", Hash::of(fetch.as_bytes()).short());
         let packages = packages(&self.status).to_string();
-        if run.tree.word(&word)?.as_ref() == Some(&packages) {
+        if run.tree.word(&word)?.as_ref() == Some(&packages) && stage.has_fetched(&run.beside) {
             return Ok(None);
         }
+        stage.begin_fetch(&run.beside)?;
         let ended = self.command(stage, run, Role::Fetch)?;
         if ended.finished.exit == Exit::Status(0) {
             run.tree.keep_word(&word, &packages)?;
@@ -251,6 +259,12 @@ impl Runner {
         let files = self.status.files.keys();
         files.map(|path| (path.clone(), self.checkout.tree().stamp(path))).collect()
     }
+}
+
+/// The error while a machine that gives sandboxes has none left.
+fn not_now(none: &NoSandboxes) -> Error {
+    Error::new(Kind::Unavailable, format!("no test was run: a sandbox cannot be had at this moment, {none}"))
+        .with_hint("Try again when less runs on this machine.")
 }
 
 /// The error for a test whose own sandbox cannot be made on a machine that gives sandboxes. It never runs without.

@@ -138,11 +138,26 @@ impl Stage<'_> {
         Ok(mounts)
     }
 
+    /// Whether there is something at each path that a fetch command makes.
+    pub fn has_fetched(&self, beside: &Beside) -> bool {
+        let made = beside.paths.iter().filter(|brought| brought.found.is_none()).map(made_of);
+        made.into_iter()
+            .all(|name| fs::read_dir(self.state.path(&name)).is_ok_and(|mut items| items.next().is_some()))
+    }
+
+    /// Empties what a fetch command makes: what tests did to it must not stand in its way.
+    pub fn begin_fetch(&self, beside: &Beside) -> Result<()> {
+        for brought in beside.paths.iter().filter(|brought| brought.found.is_none()) {
+            self.state.empty(&made_of(brought))?;
+        }
+        Ok(())
+    }
+
     /// What stands at a folder that is brought along: the folder with a layer over it, or what a fetch command makes.
     fn layer(&self, brought: &Brought, found: Option<&Found>, tree: &TestTree<'_>) -> Result<MountKind> {
-        let name = format!("with-{}", Hash::of(brought.path.as_str().as_bytes()).short());
+        let name = layer_of(brought);
         let Some(found) = found else {
-            return Ok(MountKind::Writable(self.state.make(&format!("layers/{name}/made"))?));
+            return Ok(MountKind::Writable(self.state.make(&made_of(brought))?));
         };
         // What tests have written over another state of the folder would hide parts of this one.
         if is_new(brought, found, tree)? {
@@ -201,6 +216,16 @@ pub(super) fn told(environment: Environment, checkout: &Checkout, status: &Statu
         .with("OCX_TREE", status.tree_hash().as_str())
         .with("SOURCE_DATE_EPOCH", time::epoch_seconds(parent.julian).to_string());
     Ok(environment)
+}
+
+/// The name of the layer over a path that is brought along.
+fn layer_of(brought: &Brought) -> String {
+    format!("with-{}", Hash::of(brought.path.as_str().as_bytes()).short())
+}
+
+/// The folder for what a fetch command makes there.
+fn made_of(brought: &Brought) -> String {
+    format!("layers/{}/made", layer_of(brought))
 }
 
 /// Whether what is brought along is other than when the tests had it last. Remembers it as it is.

@@ -28,6 +28,9 @@ use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
 use crate::tree::{clear, replace_file};
 
+/// The folders of a checkout's state that tests write in.
+pub(super) const WRITTEN: [&str; 3] = ["tree", "home", "layers"];
+
 const BUSY_WAIT: Duration = Duration::from_secs(5);
 
 /// The folder in which OCX keeps its state, for all checkouts.
@@ -76,7 +79,15 @@ impl StateFolder {
             Error::io(format!("cannot keep the state of tests in `{}`", self.0.display()), e)
                 .with_hint("Name a folder that can be written to, in OCX_STATE.")
         })?;
-        CheckoutState::open(folder)
+        match CheckoutState::open(folder.clone()) {
+            // What tests have left may fill the disk, so that not even the database can be opened.
+            Err(e) if e.kind() == Kind::DiskFull => {
+                let Some(_lock) = lock(&folder)? else { return Err(e) };
+                WRITTEN.iter().try_for_each(|name| renew(&folder, name))?;
+                CheckoutState::open(folder)
+            }
+            opened => opened,
+        }
     }
 
     /// The folder as an absolute path, which must not lie in the checkout: its tools could write evidence there.
@@ -146,14 +157,7 @@ impl CheckoutState {
 
     /// Takes the lock on the tests. Returns nothing while another owner has it.
     pub fn lock(&self) -> Result<Option<TestLock>> {
-        let refused = |e: io::Error| Error::io("cannot lock the tests of this checkout", e);
-        let path = self.path("lock");
-        let file = File::options().create(true).truncate(false).write(true).open(path).map_err(refused)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(TestLock { _file: file })),
-            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
-            Err(e) => Err(refused(e.into())),
-        }
+        lock(&self.folder)
     }
 
     /// The folder of the checkout, as it was when this was made.
@@ -179,18 +183,35 @@ impl CheckoutState {
         rustix::fs::statfs(&self.folder).is_ok_and(|system| !NONE.contains(&system.f_type))
     }
 
-    /// Empties a folder here, and makes it if it is not there. What cannot go is named, and moved aside.
+    /// Makes a folder here that is new and empty. What cannot go is named, and moved aside.
     pub fn empty(&self, name: &str) -> Result<PathBuf> {
-        let path = self.make(name)?;
-        let failed = |e: io::Error| Error::io(format!("cannot empty `{}`", path.display()), e);
-        let open = |path: &Path| File::open(path);
-        if let Err((what, why)) = clear(open(&path).map_err(failed)?.as_fd()) {
-            let error = failed(io::Error::from(why));
-            tracing::warn!("cannot remove `{what}` in `{}`: {why}", path.display());
-            let aside = tempfile::Builder::new().prefix("stuck-").tempdir_in(&self.folder).map_err(failed)?;
-            fs::rename(&path, aside.keep().join(name.replace('/', "-"))).map_err(|_| error)?;
-            return self.make(name);
-        }
-        Ok(path)
+        renew(&self.folder, name)?;
+        self.make(name)
     }
+}
+
+fn lock(folder: &Path) -> Result<Option<TestLock>> {
+    let refused = |e: io::Error| Error::io("cannot lock the tests of this checkout", e);
+    let path = folder.join("lock");
+    let file = File::options().create(true).truncate(false).write(true).open(path).map_err(refused)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(TestLock { _file: file })),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+        Err(e) => Err(refused(e.into())),
+    }
+}
+
+/// Removes a folder of a checkout's state. It goes itself too, since a test may have given it rules for what is made in it.
+fn renew(state: &Path, name: &str) -> Result<()> {
+    let path = state.join(name);
+    let failed = |e: io::Error| Error::io(format!("cannot empty `{}`", path.display()), e);
+    if !path.exists() {
+        return Ok(());
+    }
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).map_err(failed)?;
+    let gone = clear(File::open(&path).map_err(failed)?.as_fd());
+    let Err((what, why)) = gone else { return fs::remove_dir(&path).map_err(failed) };
+    tracing::warn!("cannot remove `{what}` in `{}`: {why}", path.display());
+    let aside = tempfile::Builder::new().prefix("stuck-").tempdir_in(state).map_err(failed)?;
+    fs::rename(&path, aside.keep().join(name.replace('/', "-"))).map_err(failed)
 }

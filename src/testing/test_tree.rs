@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::state::CheckoutState;
+use super::state::{CheckoutState, WRITTEN};
 use crate::checkout::{Change, Checkout, How, Status};
 use crate::error::Result;
 use crate::name::{Hash, TreePath, time};
@@ -34,9 +34,6 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 /// A file that was written this recently could be written again without a sign of it: the step of the disk's clock.
 const CLOCK_STEP: Duration = Duration::from_millis(12);
-
-/// The folders of a checkout's state that tests write in.
-pub(super) const WRITTEN: [&str; 3] = ["tree", "home", "layers"];
 
 /// The test tree of one checkout. Whoever uses it holds the lock on the checkout's tests.
 pub(super) struct TestTree<'a> {

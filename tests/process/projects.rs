@@ -436,3 +436,71 @@ fn n22_a_test_with_namespaces_of_its_own_makes_none_of_control_groups() {
     assert_eq!(Bench::declaring(test, &[]).passes().run.brought, ["namespaces of its own"]);
     Bench::new("! unshare -Ur true", &[]).passes();
 }
+
+#[test]
+fn n19_rules_that_a_test_gives_its_folders_do_not_outlive_them() {
+    if !sandboxes() || !has(&["python3"]) {
+        return;
+    }
+    // By default, whatever is made below has no permissions.
+    let acl = "import os, struct\nv = struct.pack('<I', 2) + b''.join(struct.pack('<HHI', t, 0, 0xffffffff) for t in (1, 4, 32))\n\
+               for d in ('.', os.path.expanduser('~')):\n  os.setxattr(d, 'system.posix_acl_default', v)";
+    let command = "python3 acl.py; mkdir -p x/y && cat sub/*/n* && ls ~";
+    let bench = Bench::new(command, &[("acl.py", acl), ("sub/a/n0", "0\n")]);
+    let run = || {
+        let result = bench.run();
+        assert!(result.run.unsandboxed.is_none(), "{result:?}");
+        result
+    };
+    run();
+    bench.write("sub/b/n1", "1\n");
+    run();
+    fs::remove_file(bench.path("sub/a/n0")).unwrap();
+    fs::write(bench.path("acl.py"), "").unwrap();
+    bench.passes();
+    bench.write("sub/c/n2", "2\n");
+    bench.passes();
+}
+
+#[test]
+fn n16_what_tests_did_to_what_was_fetched_stands_in_no_later_fetchs_way() {
+    if !sandboxes() {
+        return;
+    }
+    let test = json!({"name": "unit", "command": "cat mk/x && { ln -sfn / mk/x; chmod 0 mk; true; }", "with": ["mk"], "fetch": "echo v > mk/x"});
+    let bench = Bench::declaring(test, &[("Cargo.lock", "1\n"), (".gitignore", "mk\n")]);
+    bench.passes();
+    for round in 2..4 {
+        bench.write("Cargo.lock", &format!("{round}\n"));
+        bench.passes();
+    }
+    // A folder that comes and goes in the checkout takes the fetched one with it.
+    bench.write("mk/x", "own\n");
+    bench.passes();
+    fs::remove_dir_all(bench.path("mk")).unwrap();
+    bench.passes();
+}
+
+#[test]
+fn n50_a_machine_that_has_no_namespace_left_at_this_moment_runs_no_test() {
+    const INSIDE: &str = "OCX_TEST_FEW_NAMESPACES";
+    if std::env::var_os(INSIDE).is_some() {
+        let bench = Bench::new("touch ran", &[]);
+        let refused = bench.ask(&Cancel::new()).unwrap_err();
+        assert_eq!(refused.kind(), Kind::Unavailable, "{refused}");
+        assert!(!bench.state_of_checkout().join("tree/ran").exists());
+    } else if sandboxes() && has(&["unshare"]) {
+        let this = std::env::current_exe().unwrap();
+        let name = "projects::n50_a_machine_that_has_no_namespace_left_at_this_moment_runs_no_test";
+        // One namespace may be made, and it is made and kept.
+        let script = "echo 1 > /proc/sys/user/max_user_namespaces && { unshare -U sleep 600 & } && sleep 0.3 && \
+                      \"$0\" --exact \"$1\"; ended=$?; kill %1; exit $ended";
+        let ran = std::process::Command::new("unshare")
+            .args(["-Ur", "bash", "-c", script])
+            .args([this.to_str().unwrap(), name])
+            .env(INSIDE, "1")
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+    }
+}

@@ -214,7 +214,7 @@ fn n50_a_sandbox_is_judged_by_its_effect_and_not_by_words() {
     everyone("n50_a_sandbox_is_judged_by_its_effect_and_not_by_words", || {
         for does in ["", "readlink /proc/self/ns/* >&2", "exit 1", "echo oops; exit 0"] {
             let why = liar(&Bench::new(), does).sandboxes().unwrap_err();
-            assert!(!why.is_empty() && !why.contains('\n'), "{does}: {why}");
+            assert!(!why.why.is_empty() && !why.why.contains('\n'), "{does}: {why}");
         }
         assert!(Supervisor::at("/nowhere/ocx").sandboxes().is_err());
         supervisor().sandboxes().unwrap();

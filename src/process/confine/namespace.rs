@@ -36,10 +36,13 @@ impl Outside {
         let kinds = KINDS.into_iter().filter(|kind| *kind != "net" || !sandbox.network);
         let namespaces = kinds.filter_map(|kind| Some((kind.to_owned(), namespace(kind)?))).collect();
         // Some users of the system have a folder of programs for a home. There is nothing to hide in it.
-        let system = ["/usr", "/bin", "/sbin", "/lib", "/etc", "/nix", "/gnu"];
+        let system = ["/usr", "/bin", "/sbin", "/lib", "/etc", "/nix", "/gnu", "/dev", "/proc", "/sys"];
         let is_own =
             |home: &&Path| home.starts_with("/usr/local") || !system.iter().any(|s| home.starts_with(s));
-        let of = |home: &Path| fs::metadata(home).ok().map(|found| (home.into(), found.dev(), found.ino()));
+        let of = |home: &Path| {
+            let found = fs::metadata(home).ok().filter(fs::Metadata::is_dir)?;
+            Some((home.into(), found.dev(), found.ino()))
+        };
         Self { namespaces, home: home.filter(is_own).and_then(of) }
     }
 }

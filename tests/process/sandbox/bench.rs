@@ -28,7 +28,7 @@ pub fn supervisor() -> Supervisor {
 pub fn everyone(name: &str, test: fn()) {
     if let Err(why) = supervisor().sandboxes() {
         eprintln!("{name}: no sandbox here: {why}");
-        assert!(!why.is_empty() && !why.contains('\n'), "{why}");
+        assert!(!why.why.is_empty() && !why.why.contains('\n'), "{why}");
         let bench = Bench::new();
         let ended = bench.run("touch ran");
         assert!(matches!(ended.exit, Exit::NoSandbox { .. }), "{ended:?}");

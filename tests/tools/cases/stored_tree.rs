@@ -326,3 +326,28 @@ fn v06_links_that_a_test_leaves_in_its_home_lead_nobody_outside() {
     }
     assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 0);
 }
+
+#[test]
+fn n50_an_odd_home_of_the_caller_costs_no_sandbox() {
+    if !sandboxes() {
+        return;
+    }
+    let f = Fixture::tested("true", &[]);
+    let state = f.folder().join("state");
+    for home in
+        ["/", "/usr", "/etc", "/proc", "/dev", "/dev/null", "/sys/devices/system", "/nowhere", "/tmp/.."]
+    {
+        let mut test = f.command(OCX, &f.root());
+        let test = test
+            .args(["test", "--json"])
+            .env("HOME", home)
+            .env("OCX_STATE", &state)
+            .env("TMPDIR", "/nowhere");
+        let answer: Value = serde_json::from_slice(&test.output().expect("it runs").stdout).expect("JSON");
+        assert_eq!(
+            (&answer["ok"], &answer["result"]["sandboxed"]),
+            (&json!(true), &json!(true)),
+            "{home}: {answer}"
+        );
+    }
+}
