@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
+use nix::errno::Errno;
 use parking_lot::Mutex;
-use rustix::io::Errno;
 
 use super::command::Command;
 use super::exit::Exit;
@@ -45,10 +45,12 @@ impl NoSandboxes {
 
     /// What a sandbox that could not be made says of the machine.
     fn judged(why: String) -> Self {
-        let used_up = [Errno::AGAIN, Errno::NOMEM, Errno::NOSPC, Errno::MFILE, Errno::NFILE];
+        // The supervisor says what failed in the system's words, or in those of the crate that makes namespaces.
+        let used_up = [Errno::EAGAIN, Errno::ENOMEM, Errno::ENOSPC, Errno::EMFILE, Errno::ENFILE];
         let used_up = used_up.iter().any(|errno| {
             let error = io::Error::from(*errno).to_string();
-            error.split(" (os error").next().is_some_and(|words| why.contains(words))
+            let words = error.split(" (os error").next().unwrap_or_default();
+            why.contains(words) || why.contains(errno.desc())
         });
         if used_up && !forbidden() {
             return Self::passing(why);
@@ -103,7 +105,7 @@ impl Supervisor {
             Exit::NoSandbox { why } => return Err(NoSandboxes::judged(why)),
             other => {
                 let why = format!("a command in a sandbox did not end well: {other:?}");
-                return Err(NoSandboxes::judged(why));
+                return Err(NoSandboxes::passing(why));
             }
         }
         if fs::read(path).map_err(failed)? != b"outside" {

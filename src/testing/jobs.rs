@@ -19,6 +19,7 @@ use super::log::{self, LogEntry, LogPart};
 use super::room::TreesTaken;
 use super::runner::{Owner, Runner};
 use super::state::{CheckoutState, StateFolder};
+use super::test_tree::TestTree;
 use super::{Activity, Declared, Progress, Test, TestReport, Waiter};
 use crate::cancel::Cancel;
 use crate::checkout::{Checkout, Status};
@@ -202,7 +203,14 @@ impl Jobs {
                 what.unwrap_or_else(|| "a test of another process".into()),
             )));
         };
-        state.with(log::abandon)?;
+        if let Err(e) = state.with(log::abandon) {
+            if e.kind() != Kind::DiskFull {
+                return Err(e);
+            }
+            // What tests have left may fill the disk, so that nothing can be noted.
+            TestTree::open(&state)?.empty()?;
+            state.with(log::abandon)?;
+        }
         let job = Arc::new(Job::new(tests.to_vec(), tree));
         let attendance = Attendance::of(Arc::clone(&job));
         *self.current.lock() = Some(Arc::clone(&job));

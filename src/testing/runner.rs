@@ -88,7 +88,7 @@ impl Runner {
             match done {
                 Ok(result) => self.job.enter(result),
                 Err(e) => {
-                    self.job.fail(e);
+                    self.job.fail(self.after_failure(&test, e));
                     break;
                 }
             }
@@ -106,6 +106,17 @@ impl Runner {
         if let Err(e) = noted.and_then(|()| self.folder.make_room(Bounds::default()).map(drop)) {
             tracing::warn!("cannot look after the room of test trees: {e}");
         }
+    }
+
+    /// The error that a call gets. A test that fills the disk leaves nothing there: all that OCX keeps needs room too.
+    fn after_failure(&self, test: &Test, error: Error) -> Error {
+        if error.kind() != Kind::DiskFull || self.empty().is_err() {
+            return error;
+        }
+        let disk = self.folder.path().display();
+        Error::new(Kind::DiskFull, format!("test `{}` filled the disk of OCX's state, `{disk}`", test.name))
+            .with_hint("What it left was removed. Have the test write less, or name a folder with more room in OCX_STATE.")
+            .caused_by(error)
     }
 
     fn empty(&self) -> Result<()> {

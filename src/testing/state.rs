@@ -71,6 +71,8 @@ impl StateFolder {
         let folder = self.folder_of(checkout)?;
         let make = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+            // What a test run by root leaves must be out of reach of other users.
+            fs::set_permissions(&folder, Permissions::from_mode(0o700))?;
             let (note, root) = (folder.join("root"), root_of(checkout));
             // Whoever cleans up must never find half of it.
             if note.exists() { Ok(()) } else { replace_file(&note, root.as_os_str().as_bytes(), 0o600) }

@@ -14,6 +14,7 @@ use crate::testing::evidence::Pass;
 use crate::testing::{
     DECLARED_FILE, Declared, Jobs, StateFolder, Test, TestReport, TreesTaken, Waiter, Which, log,
 };
+use crate::tree::LeftOut;
 
 /// The largest `ocx-tests.json` that is read, in bytes.
 const DECLARED_BYTES_MAX: u64 = 1 << 20;
@@ -104,26 +105,23 @@ impl Workspace {
         working_branch(store, &parent, &self.checkout.user()?, &self.checkout.id()?)
     }
 
-    /// The declared tests of what a save would store now. A file that a save leaves out declares none.
+    /// The declared tests of what a save would store now.
     ///
     /// # Errors
     /// `Invalid`, saying what is wrong with the file, and those of [`Checkout::status`].
     pub fn declared(&self) -> Result<Declared> {
         let status = self.checkout.status()?;
-        let left_out = status.left_out.iter().find(|left| left.path == DECLARED_FILE);
-        if let Some(left) = left_out.filter(|_| !status.files.contains_key(DECLARED_FILE)) {
-            return Err(Error::new(
-                Kind::Invalid,
-                format!("a save would leave out {left}, so it declares no tests"),
-            )
-            .with_hint("Include the file in a save, or change the rule that leaves it out."));
-        }
         self.declared_in(&status)
     }
 
-    /// The declared tests of exactly the files of a status.
+    /// The declared tests of exactly the files of a status. A list that is left out is refused: it would seem to count.
     pub(crate) fn declared_in(&self, status: &Status) -> Result<Declared> {
-        let Some(file) = status.files.get(DECLARED_FILE) else { return Ok(Declared::default()) };
+        let Some(file) = status.files.get(DECLARED_FILE) else {
+            return match status.left_out.iter().find(|left| left.path == DECLARED_FILE) {
+                None => Ok(Declared::default()),
+                Some(left) => Err(left_out_list(left)),
+            };
+        };
         let content = self.checkout.tree().read(&declared_path()?, DECLARED_BYTES_MAX)?;
         if !file.hash.names(&content) {
             return Err(Error::new(Kind::Changed, format!("`{DECLARED_FILE}` changed at this moment")));
@@ -222,6 +220,11 @@ pub fn set_objective(checkout: &Checkout, objective: &str) -> Result<()> {
         state.execute("REPLACE INTO vvar(name, value) VALUES(?1, ?2)", [OBJECTIVE, objective])?;
         Ok(())
     })
+}
+
+fn left_out_list(left: &LeftOut) -> Error {
+    Error::new(Kind::Invalid, format!("a save would leave out {left}, so it declares no tests"))
+        .with_hint("Include the file in a save, remove it, or change the rule that leaves it out.")
 }
 
 fn declared_path() -> Result<TreePath> {

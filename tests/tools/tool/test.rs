@@ -127,4 +127,6 @@ fn v05_a_list_of_tests_that_a_save_leaves_out_is_none() {
     let answer = f.refused("invalid", "ocx_test", json!({}));
     let stopped = answer["stopped"].as_str().unwrap_or_default();
     assert!(stopped.contains("ocx-tests.json") && stopped.contains(".gitignore"), "{answer}");
+    f.write("b.txt", "b\n");
+    f.refused("invalid", "ocx_save", four("t"));
 }
