@@ -176,10 +176,8 @@ fn fit(
         )
         .with_hint("Bundle only check-ins of your own on one branch of your own, and name it in `branch`."));
     }
-    if let Some(parent) = first {
-        if parent.branch == on {
-            open(&parent, branch)?;
-        }
+    if let Some(parent) = first.filter(|parent| parent.branch == on) {
+        open(&parent, branch)?;
     }
     Ok(on)
 }

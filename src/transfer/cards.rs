@@ -102,11 +102,9 @@ pub(super) fn check_agents(
     if tag.target.is_none() && AGENTS.iter().any(fits) {
         return Ok(());
     }
-    let cancels: String = symbols
-        .iter()
-        .filter(|name| !Name::OwnSymbol.is(name, branch, &[]))
-        .map(|name| format!(", `T -{} *`", name.escape_debug()))
-        .collect();
+    let cancels = symbols.iter().filter(|name| !Name::OwnSymbol.is(name, branch, &[]));
+    let cancels =
+        cancels.fold(String::new(), |text, name| text + &format!(", `T -{} *`", name.escape_debug()));
     let what = format!(
         "the check-in `{check_in}` has the card `{}`; allowed are `T *branch * {branch}`, `T *sym-{branch} *`{cancels} \
          and no other tag",
