@@ -18,11 +18,13 @@ mod wiki;
 mod write;
 
 pub use control::Control;
+pub(crate) use date::{is_canonical, julian_day};
 pub use file::{FileCard, FileKind};
 pub use manifest::{Cherrypick, Manifest};
 pub use post::ForumPost;
 pub use sniff::looks_like_artifact;
 pub(crate) use sniff::{Sniffed, sniff};
+pub(crate) use tag::tags_of;
 pub use tag::{TagAction, TagCard};
 pub(crate) use tokens::checksum;
 pub use wiki::WikiEdit;

@@ -1,5 +1,6 @@
 //! The name of a branch.
 
+use super::User;
 use super::rule::{look_alike, refused, text_value};
 use crate::error::Result;
 
@@ -42,9 +43,22 @@ impl Branch {
     pub fn is_trunk(&self) -> bool {
         &*self.0 == "trunk"
     }
+
+    /// Whether this is a working branch of that user's own: `agent/USER-` and eight hex digits.
+    #[must_use]
+    pub fn is_working_branch_of(&self, user: &User) -> bool {
+        is_working_branch(&self.0, user)
+    }
 }
 
 text_value!(Branch);
+
+/// Whether a stored name is that of a working branch of the user's own.
+pub(crate) fn is_working_branch(name: &str, user: &User) -> bool {
+    name.strip_prefix("agent/")
+        .and_then(|rest| rest.strip_prefix(user.as_str())?.strip_prefix('-'))
+        .is_some_and(|digits| digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+}
 
 pub(super) fn broken_rule(text: &str) -> Option<(String, &'static str)> {
     let plain = "Use letters, digits, `-`, `_`, `.` and `/`.";
@@ -111,5 +125,14 @@ mod tests {
         let e = Branch::parse("facade").unwrap_err();
         assert!(e.to_string().contains("`facade` looks like an artifact hash"), "{e}");
         assert!(e.hint().is_some());
+    }
+
+    #[test]
+    fn a_working_branch_is_own_by_its_whole_name() {
+        let user = User::parse("claude").unwrap();
+        assert!(is_working_branch("agent/claude-0a1b2c3d", &user));
+        for other in ["agent/claude-2-0a1b2c3d", "agent/claude-0a1b2c3", "agent/bob-0a1b2c3d", "trunk"] {
+            assert!(!is_working_branch(other, &user), "{other}");
+        }
     }
 }

@@ -20,6 +20,7 @@ mod user;
 
 pub use amount::Amount;
 pub use branch::Branch;
+pub(crate) use branch::is_working_branch;
 pub use hash::Hash;
 pub use page::PageName;
 pub use password::Password;

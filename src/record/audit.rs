@@ -15,6 +15,13 @@ use crate::repo::store::hash;
 /// The tag that every verdict sets.
 const AUDITED: &str = "audited";
 
+/// Whether the login `?1` made the check-in `event.objid` or sent it here. `event.user` is the manifest's word, which no
+/// tag changes. A receipt tells of a sender only where it has an address: that of a pull names who pulled.
+const IS_OWN: &str = "(event.user IS ?1 OR EXISTS(
+    SELECT 1 FROM blob AS o JOIN rcvfrom USING(rcvid) JOIN user AS s USING(uid)
+    WHERE o.rid=event.objid AND s.login=?1 AND rcvfrom.ipaddr GLOB '[0-9a-f:]*'
+      AND rcvfrom.ipaddr NOT GLOB '*[^0-9a-f:.]*'))";
+
 /// The verdicts of a repository.
 ///
 /// ```
@@ -72,13 +79,14 @@ impl Audits {
     }
 
     /// Whether the login took part in the run that made the check-in. That is so if the check-in is its own, or is on
-    /// a working branch (`agent/LOGIN-XXXXXXXX`) whose run holds check-ins by it.
+    /// a working branch (`agent/LOGIN-XXXXXXXX`) whose run holds check-ins by it. A check-in is of the login that its
+    /// manifest names, and of the one that sent it to this server; a tag `user` makes it nobody else's.
     ///
     /// # Errors
     /// [`Kind::NotFound`] when the repository holds no such check-in.
     pub fn took_part(&self, check_in: &Hash, user: &User) -> Result<bool> {
         let info = self.repository.store().check_in(check_in)?;
-        if info.user == user.as_str() || self.made(check_in)?.as_deref() == Some(user.as_str()) {
+        if self.is_own(check_in, user)? {
             return Ok(true);
         }
         if !info.branch.starts_with("agent/") {
@@ -87,10 +95,12 @@ impl Audits {
         // The digits after the last dash are those of the run's checkout, whoever works in it.
         let run = info.branch.rsplit_once('-').map_or(info.branch.as_str(), |(_, digits)| digits);
         self.repository.store().ask(|db| {
-            let sql = "SELECT 1 FROM tagxref AS b JOIN event ON objid=b.rid
-                 WHERE b.tagid=8 AND b.tagtype>0 AND type='ci' AND ?1 IN (user, euser)
-                   AND (b.value=?2 OR (b.value GLOB 'agent/*' AND substr(b.value, -length(?3)-1)='-'||?3))";
-            db.prepare_cached(sql)?.exists([user.as_str(), info.branch.as_str(), run])
+            let sql = format!(
+                "SELECT 1 FROM tagxref AS b JOIN event ON objid=b.rid
+                 WHERE b.tagid=8 AND b.tagtype>0 AND type='ci' AND {IS_OWN}
+                   AND (b.value=?2 OR (b.value GLOB 'agent/*' AND substr(b.value, -length(?3)-1)='-'||?3))"
+            );
+            db.prepare_cached(&sql)?.exists([user.as_str(), info.branch.as_str(), run])
         })
     }
 
@@ -102,19 +112,21 @@ impl Audits {
     pub fn waiting(&self, user: &User) -> Result<Vec<Hash>> {
         let own = own_tag(user)?;
         self.repository.store().ask(|db| {
-            let sql = "WITH own(branch) AS (
+            let sql = format!(
+                "WITH own(branch) AS (
                    SELECT DISTINCT b.value FROM tagxref AS b JOIN event ON objid=b.rid
-                   WHERE b.tagid=8 AND b.tagtype>0 AND type='ci' AND ?1 IN (user, euser) AND b.value GLOB 'agent/*')
+                   WHERE b.tagid=8 AND b.tagtype>0 AND type='ci' AND {IS_OWN} AND b.value GLOB 'agent/*')
                  SELECT uuid FROM event JOIN blob ON blob.rid=objid
-                 WHERE type='ci' AND ?1 IS NOT user AND ?1 IS NOT euser
+                 WHERE type='ci' AND NOT {IS_OWN}
                    AND NOT EXISTS(SELECT 1 FROM private WHERE private.rid=objid)
                    AND (EXISTS(SELECT 1 FROM plink WHERE cid=objid) OR EXISTS(SELECT 1 FROM mlink WHERE mid=objid))
                    AND NOT EXISTS(SELECT 1 FROM tagxref AS v JOIN tag USING(tagid) JOIN event AS c ON c.objid=v.srcid
-                     WHERE v.rid=event.objid AND v.tagtype=1 AND tagname='sym-'||?2 AND ?1 IN (c.user, c.euser))
+                     WHERE v.rid=event.objid AND v.tagtype=1 AND tagname='sym-'||?2 AND c.user=?1)
                    AND NOT EXISTS(SELECT 1 FROM tagxref AS b, own WHERE b.rid=event.objid AND b.tagid=8 AND b.tagtype>0
                      AND b.value GLOB 'agent/*' AND substr(b.value, -9)=substr(own.branch, -9))
-                 ORDER BY event.mtime DESC, objid DESC";
-            db.prepare_cached(sql)?
+                 ORDER BY event.mtime DESC, objid DESC"
+            );
+            db.prepare_cached(&sql)?
                 .query_map([user.as_str(), own.as_str()], |row| hash(row, 0))?
                 .collect()
         })
@@ -143,7 +155,7 @@ impl Audits {
     pub fn check(&self, check_in: &Hash, verdict: &Verdict, user: &User) -> Result<()> {
         let info = self.repository.store().check_in(check_in)?;
         if self.took_part(check_in, user)? {
-            let whose = if info.user == user.as_str() {
+            let whose = if self.is_own(check_in, user)? {
                 "is your own".to_owned()
             } else {
                 format!("is of a run that you took part in (`{}`)", info.branch)
@@ -163,9 +175,13 @@ impl Audits {
         own_tag(user).map(drop)
     }
 
-    /// Returns who made the check-in, whatever a later tag says.
-    fn made(&self, check_in: &Hash) -> Result<Option<String>> {
-        Ok(self.repository.store().manifest(check_in)?.user.clone())
+    fn is_own(&self, check_in: &Hash, user: &User) -> Result<bool> {
+        self.repository.store().ask(|db| {
+            let sql = format!(
+                "SELECT 1 FROM event JOIN blob ON rid=objid WHERE uuid=?2 AND type='ci' AND {IS_OWN}"
+            );
+            db.prepare_cached(&sql)?.exists([user.as_str(), check_in.as_str()])
+        })
     }
 }
 

@@ -290,7 +290,7 @@ fn tags(db: &Connection, check_in: &Hash) -> rusqlite::Result<Vec<Tag>> {
        SELECT tagname, value, tagtype=2, strftime('%Y-%m-%dT%H:%M:%SZ', own.mtime),
          (SELECT uuid FROM blob WHERE rid=nullif(origid, own.rid)),
          (SELECT uuid FROM blob WHERE rid=source),
-         (SELECT coalesce(euser, user) FROM event WHERE objid=source)
+         (SELECT user FROM event WHERE objid=source)
        FROM own JOIN tag USING(tagid) ORDER BY tagname";
     db.prepare_cached(sql)?.query_map([check_in.as_str()], tag)?.collect()
 }

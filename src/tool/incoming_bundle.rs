@@ -73,10 +73,14 @@ pub(super) struct IncomingBundle {
 }
 
 impl IncomingBundle {
-    pub fn of(call: &Call<'_>, bundle: &Bundle, branch: &Branch, have: Option<Hash>) -> Result<Self> {
-        let user = call.user().clone();
-        let import = Import { only: Some((user.clone(), branch.clone())), ..Import::by(user) };
-        let contents = call.repository().check_bundle(bundle, &import)?;
+    pub fn of(
+        call: &Call<'_>,
+        bundle: &Bundle,
+        import: &Import,
+        branch: &Branch,
+        have: Option<Hash>,
+    ) -> Result<Self> {
+        let contents = call.repository().check_bundle(bundle, import)?;
         let landed = landing(call.store(), contents, branch)?;
         let comes = |hash: &Hash| landed.iter().any(|(check_in, _)| check_in.hash == *hash);
         if let Some(have) = have.filter(|have| !comes(have)) {
@@ -87,7 +91,7 @@ impl IncomingBundle {
         for parent in parents {
             continues |= known(call.store(), parent)?.is_some_and(|info| info.branch == branch.as_str());
         }
-        Ok(Self { bundle: bundle.clone(), import, branch: branch.clone(), landed, continues })
+        Ok(Self { bundle: bundle.clone(), import: import.clone(), branch: branch.clone(), landed, continues })
     }
 
     pub fn new_ones(&self) -> usize {
@@ -161,11 +165,7 @@ fn fit(
             .with_hint(format!("{hint} Commit again in your clone with such a comment, and bundle that."))
             .caused_by(e)
     })?;
-    let mut parents = check_in.parents.iter();
-    let first = parents.next().map(|parent| beneath(store, check_in, parent, before)).transpose()?.flatten();
-    for parent in parents {
-        beneath(store, check_in, parent, before)?;
-    }
+    let first = check_in.parents.first().map(|parent| known(store, parent)).transpose()?.flatten();
     let inherited = || check_in.parents.first().and_then(|parent| before.get(parent)).cloned();
     let on = check_in.branch.clone().or_else(inherited).or_else(|| first.as_ref().map(|p| p.branch.clone()));
     let on = on.unwrap_or_else(|| "trunk".to_owned());
@@ -176,43 +176,10 @@ fn fit(
         )
         .with_hint("Bundle only check-ins of your own on one branch of your own, and name it in `branch`."));
     }
-    if let Some(parent) = first {
-        later(check_in, &parent)?;
-        if parent.branch == on {
-            open(&parent, branch)?;
-        }
+    if let Some(parent) = first.filter(|parent| parent.branch == on) {
+        open(&parent, branch)?;
     }
     Ok(on)
-}
-
-/// A parent that is here. Nothing if it comes in the bundle.
-fn beneath(
-    store: &Store,
-    check_in: &BundledCheckIn,
-    parent: &Hash,
-    before: &HashMap<Hash, String>,
-) -> Result<Option<CheckInInfo>> {
-    let here = known(store, parent)?;
-    if here.is_none() && !before.contains_key(parent) {
-        let what = format!(
-            "the parent `{parent}` of check-in {} is neither here nor in the bundle",
-            check_in.hash.short()
-        );
-        return Err(Error::new(Kind::NotFound, what)
-            .with_hint("Bundle the whole branch (`fossil bundle export FILE --branch NAME --standalone`)."));
-    }
-    Ok(here)
-}
-
-/// Refuses a check-in that is older than its parent.
-fn later(check_in: &BundledCheckIn, parent: &CheckInInfo) -> Result<()> {
-    // Both are in UTC and begin alike, up to the seconds.
-    if check_in.date.get(..19) >= parent.time.get(..19) {
-        return Ok(());
-    }
-    let (short, date) = (check_in.hash.short(), &check_in.date);
-    let what = format!("check-in {short} is dated {date}, before its parent {}", parent.time);
-    Err(Error::new(Kind::Refused, what).with_hint("Commit again in your clone when its clock is right."))
 }
 
 /// Refuses a check-in that would follow a closed branch, or fork one.

@@ -17,8 +17,8 @@ use super::interface::Tool;
 use super::page::counted;
 use super::plan::{Permit, Plan};
 use super::result::{ToolResult, schema_of_either};
-use crate::bundle::Bundle;
 use crate::bundle::Selection;
+use crate::bundle::{Bundle, Import};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash};
 use crate::sync::{Outcome, SyncOptions};
@@ -123,7 +123,8 @@ impl Tool for Sync {
         let back = have.map(|have| (have, form(input, Some(&bytes))));
         let bundle = Bundle::from_bytes(&bytes)?;
         let remote = call.has_remote()?;
-        let first = match IncomingBundle::of(call, &bundle, &branch, have) {
+        let import = Import::of_agent(call.store(), call.user().clone(), branch.clone())?;
+        let first = match IncomingBundle::of(call, &bundle, &import, &branch, have) {
             Err(e) if !(remote && may_be_news(&e)) => return Err(e.into()),
             first => first,
         };
@@ -140,7 +141,11 @@ impl Tool for Sync {
         log.extend(imports.then(|| Operation::changes("import_bundle")));
         log.extend(remote.then(|| Operation::changes("push")));
         Ok(Plan::change(log, preview, move |permit| {
-            let given = if pulls { caught_up(call, permit, first, &bundle, &branch, have)? } else { first? };
+            let given = if pulls {
+                caught_up(call, permit, first, || IncomingBundle::of(call, &bundle, &import, &branch, have))?
+            } else {
+                first?
+            };
             perform(call, permit, &given, back, &input.again())
         }))
     }
@@ -166,16 +171,14 @@ fn caught_up(
     call: &Call<'_>,
     permit: &Permit<'_>,
     first: Result<IncomingBundle>,
-    bundle: &Bundle,
-    branch: &Branch,
-    have: Option<Hash>,
+    again: impl FnOnce() -> Result<IncomingBundle>,
 ) -> Result<IncomingBundle> {
     call.control().progress("fetching from the server");
     let Some(remote) = call.remote()? else { return first };
     match call.repository().pull(remote) {
         Ok(Outcome::Received { .. }) => {
             permit.did("pull");
-            IncomingBundle::of(call, bundle, branch, have)
+            again()
         }
         _ => first,
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::error::{Error, Kind, Result};
-use crate::format::artifact::Manifest;
+use crate::format::artifact::{Manifest, TagCard};
 use crate::name::Hash;
 
 /// What was found in a set of artifacts whose every content has its hash.
@@ -23,6 +23,15 @@ pub(crate) struct Structural {
     pub hash: Hash,
     /// The manifest without its files, if it is a check-in.
     pub check_in: Option<Manifest>,
+    /// Its tags, if it is none.
+    pub other_tags: Vec<TagCard>,
+}
+
+impl Structural {
+    /// The tags that it sets, whatever it is.
+    pub fn tags(&self) -> &[TagCard] {
+        self.check_in.as_ref().map_or(&self.other_tags, |manifest| &manifest.tags)
+    }
 }
 
 impl Findings {

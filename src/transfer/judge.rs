@@ -11,7 +11,7 @@ use super::findings::{Findings, Structural};
 use super::staged::{Seals, Staged};
 use super::walk::Expanded;
 use crate::error::{Error, Kind, Result};
-use crate::format::artifact::{Manifest, Sniffed, looks_like_artifact, sniff};
+use crate::format::artifact::{Manifest, Sniffed, looks_like_artifact, sniff, tags_of};
 use crate::name::Hash;
 
 /// Bytes of contents that may wait for a thread.
@@ -190,9 +190,10 @@ impl Queue<'_> {
         if check_in.is_none() && !looks_like_artifact(content) {
             return;
         }
+        let other_tags = if check_in.is_none() { tags_of(content) } else { Vec::new() };
         let mut state = self.state.lock();
         state.findings.files.extend(files.unwrap_or_default());
-        state.findings.structural.push(Structural { row, hash, check_in });
+        state.findings.structural.push(Structural { row, hash, check_in, other_tags });
     }
 }
 

@@ -5,7 +5,9 @@
 //! transaction. The sender selects artifacts and packs them. Where a set comes from or goes to (a file, a
 //! network) is the business of the rooms above.
 
+mod agent;
 mod bases;
+mod cards;
 mod findings;
 mod judge;
 mod link;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
+use super::agent::Agent;
 use super::bases::Bases;
 use super::findings::Findings;
 use super::judge::{Likely, Queue};
@@ -18,14 +19,15 @@ use super::store::{Stored, Storing};
 use crate::engine::Transaction;
 use crate::error::Result;
 use crate::name::{Branch, Hash, User};
+use crate::repo::Store;
 
 /// How artifacts are taken in.
 #[derive(Clone)]
 pub struct Import {
     /// The login of this repository that the artifacts are received from.
     pub user: User,
-    /// Accept nothing new but check-ins by this user on this branch, their files, and the tags that they set on
-    /// themselves. For artifacts that come from others. What is here already and public may be of anyone.
+    /// Accept nothing new but check-ins by this user on this branch, their files, and the tags by which they begin the
+    /// branch. For artifacts that come from others. What is here already and public may be of anyone.
     pub only: Option<(User, Branch)>,
     /// Called for every artifact.
     pub progress: Option<Progress>,
@@ -36,6 +38,31 @@ impl Import {
     #[must_use]
     pub fn by(user: User) -> Self {
         Self { user, only: None, progress: None }
+    }
+
+    /// Only check-ins by `user` on `branch` are accepted, which must be a working branch of that user's own
+    /// (`agent/USER-XXXXXXXX`) and not the repository's main branch.
+    ///
+    /// # Errors
+    /// [`Kind::Denied`] for another branch.
+    ///
+    /// [`Kind::Denied`]: crate::error::Kind::Denied
+    pub fn of_agent(store: &Store, user: User, branch: Branch) -> Result<Self> {
+        let main = store.setting("main-branch")?;
+        let what = if branch.is_trunk() || main.as_deref() == Some(branch.as_str()) {
+            format!("`{branch}` is the main branch here")
+        } else if branch.is_working_branch_of(&user) {
+            return Ok(Self { only: Some((user.clone(), branch)), ..Self::by(user) });
+        } else {
+            format!("`{branch}` is no working branch of `{user}`")
+        };
+        let hint =
+            format!("Commit on a branch `agent/{user}-XXXXXXXX` with eight hex digits, and send that.");
+        Err(rules::denied(what, hint))
+    }
+
+    fn agent(&self) -> Option<Agent<'_>> {
+        self.only.as_ref().map(|(user, branch)| Agent { user, branch })
     }
 }
 
@@ -67,9 +94,10 @@ pub(crate) fn check(db: &Connection, staged: &Staged, import: &Import) -> Result
     let mut bases = Bases::of(db, staged)?;
     let findings = staged.verify(|hash| bases.content(hash))?;
     rules::no_private_parent(db, staged, &findings)?;
-    if let Some((user, _)) = &import.only {
-        rules::only_check_ins(staged, &findings, user, |row| held[row])?;
+    if let Some(agent) = import.agent() {
+        agent.check(db, staged, &findings, |row| held[row])?;
     }
+    rules::only_trusted_tags(&findings, |row| held[row])?;
     Ok(findings)
 }
 
@@ -77,14 +105,15 @@ pub(crate) fn check(db: &Connection, staged: &Staged, import: &Import) -> Result
 ///
 /// # Errors
 /// [`Kind::NotFound`] when a basis is not here with content; [`Kind::Corrupt`] for content that does not have its hash;
-/// [`Kind::Denied`] for what is shunned here, follows a private check-in, or is not what [`Import::only`] accepts;
-/// [`Kind::Invalid`] for file content that would be obeyed as a control artifact; [`Kind::TooLarge`],
-/// [`Kind::DiskFull`].
+/// [`Kind::Denied`] for what is shunned here, follows a private check-in, or is not what [`Import::only`] accepts, and
+/// [`Kind::Refused`] for a date that it does not; [`Kind::Invalid`] for file content that would be obeyed as a control
+/// artifact, and for a tag whose value Fossil's code would trust wrongly; [`Kind::TooLarge`], [`Kind::DiskFull`].
 ///
 /// [`Kind::NotFound`]: crate::error::Kind::NotFound
 /// [`Kind::Corrupt`]: crate::error::Kind::Corrupt
 /// [`Kind::Denied`]: crate::error::Kind::Denied
 /// [`Kind::Invalid`]: crate::error::Kind::Invalid
+/// [`Kind::Refused`]: crate::error::Kind::Refused
 /// [`Kind::TooLarge`]: crate::error::Kind::TooLarge
 /// [`Kind::DiskFull`]: crate::error::Kind::DiskFull
 pub(crate) fn receive(
@@ -102,16 +131,19 @@ pub(crate) fn receive(
         }
         Ok((stored, likely))
     })?;
+    let is_held = |row: usize| held[row] && !stored.is_new(row);
+    // First: in what is linked in already, such a tag may have changed what the other rules see.
+    rules::only_trusted_tags(&findings, is_held)?;
     rules::no_content_is_control(transaction.connection(), &findings, &stored)?;
     rules::no_private_parent(transaction.connection(), staged, &findings)?;
-    if let Some((user, _)) = &import.only {
-        rules::only_check_ins(staged, &findings, user, |row| held[row] && !stored.is_new(row))?;
+    if let Some(agent) = import.agent() {
+        agent.check(transaction.connection(), staged, &findings, is_held)?;
         link(transaction, staged, &stored, &likely)?;
     }
     let check_ins = in_order(staged, &findings, &stored);
     rules::all_linked(transaction.connection(), staged, &check_ins, &stored)?;
-    if let Some((_, branch)) = &import.only {
-        rules::only_branch(transaction.connection(), staged, &check_ins, &stored, branch)?;
+    if let Some(agent) = import.agent() {
+        agent.only_branch(transaction.connection(), staged, &check_ins, &stored)?;
     }
     Ok(Imported {
         check_ins: check_ins.iter().map(|&row| staged.rows()[row].hash).collect(),

@@ -1,15 +1,12 @@
 //! What a set of artifacts must be to be taken in.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
+use super::cards::check_trusted;
 use super::findings::{Findings, control_as_content};
 use super::staged::Staged;
 use super::store::Stored;
 use crate::error::{Error, Kind, Result};
-use crate::name::{Branch, Hash, User};
-
-/// The advice to who sends what is not its own.
-const OWN: &str = "Send only check-ins of your own on your own branch, with their files.";
 
 /// Refuses what is shunned here.
 pub(super) fn nothing_shunned(db: &Connection, staged: &Staged) -> Result<()> {
@@ -69,37 +66,11 @@ pub(super) fn held(db: &Connection, staged: &Staged) -> Result<Vec<bool>> {
     staged.rows().iter().map(|row| Ok(query.exists([row.hash.as_str()])?)).collect()
 }
 
-/// Refuses all but what is held, check-ins by `user` that tag nothing but themselves, and their files.
-pub(super) fn only_check_ins(
-    staged: &Staged,
-    findings: &Findings,
-    user: &User,
-    is_held: impl Fn(usize) -> bool,
-) -> Result<()> {
-    let refused =
-        |hash: &Hash, why: &str| Err(denied(format!("the artifact `{hash}` {why}"), OWN.to_owned()));
-    let mut expected = findings.files.clone();
-    for artifact in findings.structural.iter().filter(|artifact| !is_held(artifact.row)) {
-        let hash = artifact.hash;
-        let Some(manifest) = &artifact.check_in else {
-            return refused(&hash, "is no check-in, and not a file of one");
-        };
-        if manifest.user.as_deref() != Some(user.as_str()) {
-            let other = manifest.user.as_deref().unwrap_or("nobody");
-            return refused(&hash, &format!("is a check-in by `{other}` and not by `{user}`"));
-        }
-        if manifest.tags.iter().any(|tag| tag.target.is_some_and(|target| target != hash)) {
-            return refused(&hash, "tags another artifact than itself");
-        }
-        expected.insert(hash);
-    }
-    let rows = staged.rows().iter().enumerate();
-    match rows.filter(|(row, _)| !is_held(*row)).find(|(_, row)| !expected.contains(&row.hash)) {
-        Some((_, row)) => {
-            refused(&row.hash, &format!("is not a file of a check-in of the {}", staged.noun()))
-        }
-        None => Ok(()),
-    }
+/// Refuses a tag that Fossil's code would trust wrongly, on whatever artifact that is not held.
+pub(super) fn only_trusted_tags(findings: &Findings, is_held: impl Fn(usize) -> bool) -> Result<()> {
+    findings.structural.iter().filter(|artifact| !is_held(artifact.row)).try_for_each(|artifact| {
+        artifact.tags().iter().try_for_each(|tag| check_trusted(&artifact.hash, tag))
+    })
 }
 
 /// Refuses a check-in that Fossil did not link in as one.
@@ -123,31 +94,7 @@ pub(super) fn all_linked(
     Ok(())
 }
 
-/// Refuses a new check-in that is not on `branch` for Fossil.
-pub(super) fn only_branch(
-    db: &Connection,
-    staged: &Staged,
-    check_ins: &[usize],
-    stored: &Stored,
-    branch: &Branch,
-) -> Result<()> {
-    let sql = "SELECT value FROM tagxref WHERE rid=?1 AND tagid=8 AND tagtype>0";
-    let mut query = db.prepare(sql)?;
-    for &row in check_ins {
-        let on: Option<String> = query.query_row([stored.rids[row]], |row| row.get(0)).optional()?;
-        let on = on.unwrap_or_else(|| "trunk".to_owned());
-        if on != branch.as_str() {
-            let hash = staged.rows()[row].hash;
-            return Err(denied(
-                format!("the check-in `{hash}` is on branch `{on}` and not on `{branch}`"),
-                OWN.to_owned(),
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// A refusal that names an artifact.
-fn denied(what: String, hint: String) -> Error {
+pub(super) fn denied(what: String, hint: String) -> Error {
     Error::new(Kind::Denied, what).with_hint(hint)
 }

@@ -1,7 +1,7 @@
 //! Which branch a save goes to, and whether it may go there. It never goes to trunk.
 
 use crate::error::{Error, Kind, Result};
-use crate::name::{Branch, Hash, User, time::utc};
+use crate::name::{Branch, Hash, User, is_working_branch, time::utc};
 use crate::repo::store::{CheckInInfo, Store};
 
 use super::journal::Saved;
@@ -15,7 +15,7 @@ const BRANCHES_MAX: u32 = 1_000;
 /// # Errors
 /// Those of reading the repository; `Invalid` for a user whose name no branch can carry.
 pub fn working_branch(store: &Store, parent: &CheckInInfo, user: &User, checkout_id: &str) -> Result<Branch> {
-    if is_own(&parent.branch, user) {
+    if is_working_branch(&parent.branch, user) {
         return Branch::parse(&parent.branch);
     }
     for n in 0..BRANCHES_MAX {
@@ -48,7 +48,7 @@ pub fn check_parent(parent: &CheckInInfo, user: &User, saved: &[Saved], now: f64
             "Open the checkout at a public check-in: a public one must not name a private parent.",
         ));
     }
-    if is_own(&parent.branch, user) {
+    if is_working_branch(&parent.branch, user) {
         if parent.closed {
             return Err(Error::new(Kind::Closed, format!("the branch `{}` is closed", parent.branch)).with_hint(
                 "Your files are as they were. Have the branch reopened, or carry the change to another checkout.",
@@ -76,12 +76,6 @@ pub fn check_parent(parent: &CheckInInfo, user: &User, saved: &[Saved], now: f64
     Ok(())
 }
 
-fn is_own(branch: &str, user: &User) -> bool {
-    branch
-        .strip_prefix(&prefix(user))
-        .is_some_and(|d| d.len() == 8 && d.bytes().all(|b| b.is_ascii_hexdigit()))
-}
-
 fn prefix(user: &User) -> String {
     format!("agent/{user}-")
 }
@@ -98,15 +92,6 @@ fn digits(checkout_id: &str, n: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_branch_is_own_by_its_whole_name() {
-        let user = User::parse("claude").unwrap();
-        assert!(is_own("agent/claude-0a1b2c3d", &user));
-        for other in ["agent/claude-2-0a1b2c3d", "agent/claude-0a1b2c3", "agent/bob-0a1b2c3d", "trunk"] {
-            assert!(!is_own(other, &user), "{other}");
-        }
-    }
 
     #[test]
     fn later_branches_have_other_digits_that_stay_the_same() {

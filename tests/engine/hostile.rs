@@ -105,6 +105,77 @@ fn b14_wild_artifacts_do_not_end_a_command() {
     assert!(said.out.contains("worked"), "{said:?}");
 }
 
+/// Check-ins whose tag `parent` names no parents, on which Fossil's own function reads or writes what is not its own.
+fn wild_parents(tip: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let check_in = |n: usize, value: &str| {
+        let tags = format!("T *branch * wild{n}\nT *sym-wild{n} *\nT +parent *{value}\n");
+        with_z(&format!("C wild\\s{n}\nD 2026-11-30T10:23:{n:02}\nP {tip}\n{tags}U ann\n"))
+    };
+    let control = |value: &str| with_z(&format!("D 2026-11-30T10:24:00\nT +parent {tip}{value}\nU ann\n"));
+    vec![
+        ("no value", check_in(0, "")),
+        ("a word behind a hash", check_in(1, &format!(" {tip}\\sx"))),
+        ("many words behind a hash", check_in(2, &format!(" {tip}{}", "\\sx".repeat(40)))),
+        ("no hash", check_in(3, &format!(" {}", "z".repeat(40)))),
+        ("two spaces", check_in(4, &format!(" {tip}\\s\\s{tip}"))),
+        ("an empty word", check_in(5, " \\s")),
+        ("a control artifact without a value", control("")),
+        ("a control artifact with a short word", control(&format!(" {tip}\\s{}", &tip[1..]))),
+    ]
+}
+
+#[test]
+fn v01_a_parent_tag_that_names_no_parents_ends_no_process_and_moves_no_check_in() {
+    let place = Place::new();
+    let tip = place.checkout.parent().unwrap();
+    for (what, text) in wild_parents(tip.as_str()) {
+        sync(&place, what, file(&text));
+        assert!(place.repository.store().holds(&sha1(&text).parse().unwrap()).unwrap(), "{what}");
+    }
+    place.repository.rebuild().unwrap();
+    place.is_well("a rebuild over wild parents");
+    let db = rusqlite::Connection::open(place.path()).unwrap();
+    let standing = "SELECT count(*) FROM tagxref WHERE tagid=10";
+    assert_eq!(db.query_row(standing, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    // One that another program left in the repository.
+    let sql = "INSERT INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)
+               SELECT 10, 1, rid, rid, ?1, 2461000, rid FROM blob WHERE uuid=?2";
+    for (n, value) in [None, Some(format!("{tip} x")), Some(String::new())].into_iter().enumerate() {
+        db.execute(sql, (value, tip.as_str())).unwrap();
+        let page = with_z(&format!("D 2026-11-30T10:23:45\nL P{n}\nU ann\nW 2\nhi\n"));
+        sync(&place, "a stored parent", file(&page));
+        assert_eq!(db.query_row(standing, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    }
+}
+
+#[test]
+fn v01_a_clone_with_wild_parents_is_whole_or_an_error() {
+    let place = Place::new();
+    let tip = "0123456789012345678901234567890123456789";
+    for (what, text) in wild_parents(tip) {
+        let path = place.dir.path().join("clone.fossil");
+        let tail = format!("push {tip} {tip}\nclone_seqno 0\n");
+        let mut clone = request(Replies(vec![[file(&text), tail.into_bytes()].concat(), Vec::new()]));
+        clone.push = false;
+        let _ = engine::clone(&path, clone);
+        for end in ["", "-wal", "-shm", "-journal"] {
+            let _ = fs::remove_file(format!("{}{end}", path.display()));
+        }
+        place.is_well(what);
+    }
+}
+
+#[test]
+fn v01_a_parent_tag_that_names_parents_still_moves_a_check_in() {
+    let place = Place::new();
+    let first = place.checkout.parent().unwrap();
+    let second = place.save("second").unwrap().hash;
+    let third = place.save("third").unwrap().hash;
+    let text = with_z(&format!("D 2026-11-30T10:23:45\nT +parent {third} {first}\\s{second}\nU ann\n"));
+    sync(&place, "a new parent", file(&text));
+    assert_eq!(place.repository.store().check_in(&third).unwrap().parents, [first, second]);
+}
+
 #[test]
 fn lies_about_lengths_are_refused() {
     let place = Place::new();

@@ -185,6 +185,11 @@ pub fn add(bundle: &Path, content: &[u8]) -> Hash {
     hash
 }
 
+/// Now, as a D card has it.
+pub fn now() -> String {
+    ocx::name::time::date_card(ocx::name::time::julian_now())
+}
+
 /// A control artifact of these cards. It ends with its checksum.
 pub fn artifact(cards: &str) -> Vec<u8> {
     use md5::{Digest, Md5};

@@ -4,14 +4,20 @@
 **   -  a K, R or Z card without argument after a card whose argument had the size wanted:
 **      the missing one is read;
 **   -  a W card of 4294967295 bytes: that plus one is zero for the check of the size.
+** A tag `parent` counts only if its value is a list of hashes: the function that obeys it
+** measures a value that may be absent, and writes behind its list if a word is no hash.
 ** And its SQL is kept.
 */
 #include "bound.h"
 #define validate16 ocx_validate16
 #define blob_materialize ocx_blob_materialize
+#define manifest_reparent_checkin fossil_reparent_checkin
+#define manifest_crosslink_end fossil_crosslink_end
 #include "manifest_.c"
 #undef validate16
 #undef blob_materialize
+#undef manifest_reparent_checkin
+#undef manifest_crosslink_end
 
 int validate16(const char*, int);
 char *blob_materialize(Blob*);
@@ -56,4 +62,32 @@ char *ocx_blob_materialize(Blob *p){
     z = blob_buffer(p);
   }
   return z;
+}
+
+/* Is the value one or more hashes, divided by one space each? */
+static int ocx_is_hash_list(const char *z){
+  int n;
+  if( z==0 ) return 0;
+  for(;; z+=n+1){
+    for(n=0; z[n]>' '; n++){}
+    if( !hname_validate(z, n) ) return 0;
+    if( z[n]==0 ) return 1;
+    if( z[n]!=' ' ) return 0;
+  }
+}
+
+void manifest_reparent_checkin(int rid, const char *zValue){
+  if( ocx_is_hash_list(zValue) ) fossil_reparent_checkin(rid, zValue);
+}
+
+/* Fossil now obeys each tag `parent` of the repository.  What names no parents goes before, whoever stored it. */
+int manifest_crosslink_end(int flags){
+  Stmt q;
+  db_prepare(&q, "SELECT rid, value FROM tagxref WHERE tagid=%d AND tagtype=1", TAG_PARENT);
+  while( db_step(&q)==SQLITE_ROW ){
+    if( ocx_is_hash_list(db_column_text(&q, 1)) ) continue;
+    db_multi_exec("DELETE FROM tagxref WHERE tagid=%d AND rid=%d", TAG_PARENT, db_column_int(&q, 0));
+  }
+  db_finalize(&q);
+  return fossil_crosslink_end(flags);
 }

@@ -8,7 +8,7 @@ thread_local! {
 }
 
 /// The Julian day of a date in any form that SQLite knows. Returns nothing if it is none or not positive.
-pub(super) fn julian_day(token: &[u8]) -> Option<f64> {
+pub(crate) fn julian_day(token: &[u8]) -> Option<f64> {
     let text = str::from_utf8(token).ok()?;
     CALENDAR.with(|calendar| {
         let mut query = calendar.as_ref()?.prepare_cached("SELECT julianday(?1)").ok()?;
@@ -18,7 +18,7 @@ pub(super) fn julian_day(token: &[u8]) -> Option<f64> {
 }
 
 /// Whether `text` has the form that Fossil writes: `2026-11-30T10:23:45` with milliseconds or without.
-pub(super) fn is_canonical(text: &str) -> bool {
+pub(crate) fn is_canonical(text: &str) -> bool {
     const FORM: &[u8] = b"0000-00-00T00:00:00.000";
     let fits = |(byte, form): (u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == *form };
     matches!(text.len(), 19 | 23) && text.bytes().zip(FORM).all(fits)

@@ -1,6 +1,6 @@
 //! A tag as a card of an artifact.
 
-use super::grammar::TagToken;
+use super::grammar::{self, TagToken};
 use super::tokens::{hash, lossy, name};
 use super::write::{after_space, card, escaped};
 use crate::error::Result;
@@ -31,7 +31,8 @@ pub enum TagAction {
 }
 
 impl TagAction {
-    fn sigil(self) -> char {
+    /// The sign that stands before the name.
+    pub(crate) fn sigil(self) -> char {
         match self {
             Self::Add => '+',
             Self::Cancel => '-',
@@ -61,6 +62,11 @@ impl TagCard {
 
 impl TagCard {
     pub(super) fn from_token(token: &TagToken<'_>) -> Result<Self> {
+        Ok(Self { name: name(&token.name[1..])?, ..Self::lossily(token)? })
+    }
+
+    /// Bytes of the name that are not UTF-8 are replaced.
+    fn lossily(token: &TagToken<'_>) -> Result<Self> {
         let (sigil, word) = token.name.split_at(1);
         let action = match sigil {
             b"+" => TagAction::Add,
@@ -69,7 +75,7 @@ impl TagCard {
         };
         Ok(Self {
             action,
-            name: name(word)?,
+            name: lossy(word),
             target: token.target.map(hash).transpose()?,
             value: token.value.as_deref().map(lossy),
         })
@@ -81,4 +87,10 @@ impl TagCard {
         card(text, format_args!("T {}{} {target}{value}", self.action.sigil(), escaped(&self.name)?));
         Ok(())
     }
+}
+
+/// The tags that an artifact of any kind carries; none if `content` is no artifact. What is not UTF-8 is replaced.
+pub(crate) fn tags_of(content: &[u8]) -> Vec<TagCard> {
+    let Ok(cards) = grammar::parse(content) else { return Vec::new() };
+    cards.tags.iter().filter_map(|token| TagCard::lossily(token).ok()).collect()
 }

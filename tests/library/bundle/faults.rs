@@ -10,7 +10,7 @@ use ocx::name::{Branch, Hash};
 use rusqlite::Connection;
 
 use crate::support::Fossil;
-use crate::support::clones::{Clones, assert_whole, count, derived, forge, said, text};
+use crate::support::clones::{Clones, add, artifact, assert_whole, count, derived, forge, now, said, text};
 
 const CHECK_INS: &str = "SELECT count(*) FROM event WHERE type='ci'";
 
@@ -172,4 +172,45 @@ fn nothing_of_a_bundle_reaches_the_terminal_as_a_command() {
     forge(&place.path("b"), "UPDATE bblob SET notes=char(27)||'[2J'");
     let listed = said(&place.ocx(&["bundle", "ls", "b"]));
     assert!(listed.contains("evil") && !listed.contains(['\u{1b}', '\u{7}']), "{listed:?}");
+}
+
+/// Plain Fossil's process ends with the first, and loses or hides what the others name.
+#[test]
+fn v01_from_a_person_too_a_tag_whose_value_fossil_would_trust_is_refused_whole() {
+    let place = Clones::with_history();
+    let root = place.root();
+    for (n, (sigil, card)) in [
+        ('+', "parent".to_owned()),
+        ('+', format!("parent {root} x")),
+        ('*', "parent x".to_owned()),
+        ('+', "date".to_owned()),
+        ('+', "date now".to_owned()),
+        ('-', "date".to_owned()),
+        ('+', "private".to_owned()),
+        ('-', "private".to_owned()),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (name, value) = card.split_once(' ').unwrap_or((&card, ""));
+        let value = if value.is_empty() { String::new() } else { format!(" {}", value.replace(' ', "\\s")) };
+        let cards = [
+            format!("D {}\nT {sigil}{name} {root}{value}\nU ann\n", now()),
+            format!("C x\nD {}\nP {root}\nT {sigil}{name} *{value}\nU ann\n", now()),
+        ];
+        for (kind, cards) in cards.into_iter().enumerate() {
+            let file = format!("b{n}{kind}");
+            place.bundle(&file);
+            let hash = add(&place.path(&file), &artifact(&cards));
+            let before = derived(place.there.path());
+            let e = place.import(&Bundle::open(&place.path(&file)).unwrap()).unwrap_err();
+            assert_eq!(e.kind(), Kind::Invalid, "{cards}: {e}");
+            let words = [hash.as_str(), &format!("`T {sigil}{name} ")];
+            assert!(words.iter().all(|words| e.to_string().contains(words)), "{cards}: {e}");
+            assert_eq!(derived(place.there.path()), before, "{cards}");
+        }
+    }
+    assert_eq!(count(place.there.path(), "SELECT count(*) FROM private"), 0);
+    place.import(&place.bundle("good")).unwrap();
+    assert_whole(&place, place.there.path());
 }

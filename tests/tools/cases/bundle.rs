@@ -12,7 +12,7 @@ use ocx::name::{Branch, Hash};
 use rusqlite::Connection;
 
 use crate::support::ann;
-use crate::support::clones::{Clones, add, artifact, count, forge};
+use crate::support::clones::{Clones, add, artifact, count, forge, now};
 
 /// Everything of the repository that an import could change.
 fn counts(place: &Clones) -> Vec<i64> {
@@ -150,14 +150,14 @@ fn b10_control_artifacts_beyond_the_run_are_refused() {
 
     let files = "F a.txt a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a\n";
     let check_in = |user: &str, tags: &str, parent: &Hash| {
-        artifact(&format!("C x\nD 2030-01-01T00:00:00\n{files}P {parent}\n{tags}U {user}\n"))
+        artifact(&format!("C x\nD {}\n{files}P {parent}\n{tags}U {user}\n", now()))
     };
     let side = "T *branch * side\nT *sym-side *\nT -sym-trunk *\n";
     let good = check_in("ann", side, &parent);
     for (name, content, words) in [
         ("user", check_in("bob", side, &parent), "by `bob`"),
         ("trunk2", check_in("ann", "", &parent), "on branch `trunk`"),
-        ("other", check_in("ann", "T *branch * main\n", &parent), "on branch `main`"),
+        ("other", check_in("ann", "T *branch * main\n", &parent), "`T *branch * main`"),
         ("tag", artifact(&format!("D 2030-01-01T00:00:00\nT +closed {parent}\nU ann\n")), "no check-in"),
         ("wiki", artifact("D 2030-01-01T00:00:00\nL Page\nU ann\nW 2\nhi\n"), "no check-in"),
         ("stray", b"a file that no check-in has".to_vec(), "not a file"),

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::stopped;
 use crate::support::ann;
-use crate::support::clones::{Clones, add, artifact, count, forge};
+use crate::support::clones::{Clones, add, artifact, count, forge, now};
 use crate::support::served::Served;
 use crate::support::{OCX, four};
 
@@ -103,7 +103,7 @@ fn comment(title: &str) -> String {
 /// A check-in's manifest, of these cards between the files and the user.
 fn check_in(comment: &str, file: &str, parent: &Hash, tags: &str, user: &str) -> Vec<u8> {
     let comment = comment.replace(' ', "\\s").replace('\n', "\\n");
-    artifact(&format!("C {comment}\nD 2030-01-01T00:00:00\n{file}\nP {parent}\n{tags}U {user}\n"))
+    artifact(&format!("C {comment}\nD {}\n{file}\nP {parent}\n{tags}U {user}\n", now()))
 }
 
 fn begin(branch: &str) -> String {
@@ -218,8 +218,8 @@ fn b10_control_artifacts_beyond_the_run_are_refused_naming_the_first() {
     for (content, words) in [
         (check_in(&four, FILE, &root, &begin(BRANCH), "admin"), "by `admin`"),
         (check_in(&four, FILE, &root, "", "ann"), "on branch `trunk`"),
-        (check_in(&four, FILE, &root, "T *branch * trunk\n", "ann"), "on branch `trunk`"),
-        (check_in(&four, FILE, &root, "T *branch * main\n", "ann"), "on branch `main`"),
+        (check_in(&four, FILE, &root, "T *branch * trunk\n", "ann"), "`T *branch * trunk`"),
+        (check_in(&four, FILE, &root, "T *branch * main\n", "ann"), "`T *branch * main`"),
         (artifact(&format!("D 2030-01-01T00:00:00\nT +closed {root}\nU ann\n")), "no check-in"),
         (artifact("D 2030-01-01T00:00:00\nL Page\nU ann\nW 2\nhi\n"), "no check-in"),
         (stray, "not a file"),
@@ -284,8 +284,8 @@ fn b14_a_control_artifact_with_a_missing_field_is_refused_and_all_still_answers(
     let g = Ground::new();
     let root = g.place.root();
     for cards in [
-        format!("C x\nD 2030-01-01T00:00:00\nF name\nP {root}\nU ann\n"),
-        format!("D 2030-01-01T00:00:00\nP {root}\nU ann\n"),
+        format!("C x\nD {}\nF name\nP {root}\nU ann\n", now()),
+        format!("D {}\nP {root}\nU ann\n", now()),
         "D 2030-01-01T00:00:00\nU ann\n".to_owned(),
     ] {
         let bytes = g.changed(|file| {
@@ -359,14 +359,14 @@ fn c13_a_check_in_older_than_its_parent_is_refused() {
     let g = Ground::new();
     g.takes_the_good_one();
     let old = check_in(&comment("z"), FILE, &g.place.tip(), "", "ann");
-    let old = String::from_utf8(old).unwrap().replace("D 2030", "D 2001");
+    let old = String::from_utf8(old).unwrap().replace(&format!("D {}", &now()[..4]), "D 2001");
     let old = artifact(&old[..old.rfind("Z ").unwrap()]);
     let bytes = g.changed(|file| {
         forge(file, "DELETE FROM bblob");
         add(file, b"");
         add(file, &old);
     });
-    g.refuses_bytes("refused", "2001-01-01", &bytes);
+    g.refuses_bytes("refused", "is dated 2001-", &bytes);
 }
 
 #[test]
@@ -409,4 +409,120 @@ fn a03_a_reader_publishes_nothing() {
     assert!(
         ocx::tool::call(&g.session, "ocx_commit_and_sync_guide", json!({}), &CallControl::default()).ok()
     );
+}
+
+/// The good bundle with one more check-in of these cards, on the main branch's first one.
+fn with_check_in(g: &Ground, file: &str, tags: &str, user: &str) -> Vec<u8> {
+    let content = check_in(&comment("x"), file, &g.place.root(), tags, user);
+    g.changed(|bundle| {
+        add(bundle, b"");
+        add(bundle, &content);
+    })
+}
+
+#[test]
+fn v01_a_parent_tag_of_an_agent_is_refused() {
+    let g = Ground::new();
+    for value in ["", " x", &format!(" {}", g.place.root())] {
+        let tags = format!("T *branch * {BRANCH}\nT *sym-{BRANCH} *\nT +parent *{value}\nT -sym-trunk *\n");
+        g.refuses_bytes("denied", "T +parent *", &with_check_in(&g, FILE, &tags, "ann"));
+    }
+    g.takes_the_good_one();
+}
+
+#[test]
+fn v02_a_symbol_of_trunk_or_of_a_release_is_refused_naming_card_and_what_is_allowed() {
+    let g = Ground::new();
+    for name in ["sym-trunk", "sym-v1.0", "sym-tip"] {
+        let tags = format!("T *branch * {BRANCH}\nT *sym-{BRANCH} *\nT +{name} *\nT -sym-trunk *\n");
+        let bytes = with_check_in(&g, FILE, &tags, "ann");
+        g.refuses_bytes("denied", &format!("`T +{name} *`"), &bytes);
+        g.refuses_bytes(
+            "denied",
+            &format!("`T *branch * {BRANCH}`, `T *sym-{BRANCH} *`, `T -sym-trunk *`"),
+            &bytes,
+        );
+    }
+    assert_eq!(g.place.there.store().resolve("trunk").unwrap(), g.place.root());
+    g.takes_the_good_one();
+}
+
+#[test]
+fn v03_tags_that_forge_user_time_or_verdict_are_refused() {
+    let g = Ground::new();
+    for tag in
+        ["+user * boss", "+date * 2020-01-01", "+comment * nice", "+sym-audited * pass:\\sfine", "+closed *"]
+    {
+        let tags = format!("T *branch * {BRANCH}\nT *sym-{BRANCH} *\nT {tag}\nT -sym-trunk *\n");
+        g.refuses_bytes("denied", "has the card `T +", &with_check_in(&g, FILE, &tags, "ann"));
+    }
+    let other = with_check_in(&g, FILE, &begin(BRANCH), "boss");
+    let answer =
+        g.refuses(&["denied"], "by `boss`", json!({"branch": BRANCH, "bundle": STANDARD.encode(other)}));
+    assert!(answer["next_step"].as_str().unwrap().contains("--user-override ann"), "{answer}");
+    g.takes_the_good_one();
+}
+
+#[test]
+fn v13_a_branch_that_is_not_ones_own_is_refused_by_whatever_name() {
+    let g = Ground::new();
+    let bundle = STANDARD.encode(g.changed(|_| {}));
+    let db = Connection::open(g.place.there.path()).unwrap();
+    let main = "INSERT INTO config(name,value,mtime) VALUES('main-branch',?1,0)";
+    for (branch, words) in [
+        ("trunk", "on `trunk`"),
+        ("main", "no working branch of `ann`"),
+        ("side", "no working branch of `ann`"),
+        ("agent/bob-0a1b2c3d", "no working branch of `ann`"),
+        ("agent/ann-bob-0a1b2c3d", "no working branch of `ann`"),
+        ("agent/ann-1", "no working branch of `ann`"),
+    ] {
+        g.refuses(&["denied"], words, json!({"branch": branch, "bundle": bundle}));
+    }
+    db.execute(main, [BRANCH]).unwrap();
+    g.refuses(&["denied"], "is the main branch here", json!({"branch": BRANCH, "bundle": bundle}));
+    db.execute("DELETE FROM config WHERE name='main-branch'", []).unwrap();
+    g.takes_the_good_one();
+}
+
+#[test]
+fn v13_a_date_far_ahead_or_of_no_fixed_form_is_refused() {
+    let g = Ground::new();
+    for (date, words) in [
+        ("2999-01-01T00:00:00".to_owned(), "more than a day after now"),
+        ("now".to_owned(), "D 2026-11-30T10:23:45.120"),
+        ("2001-01-01T00:00:00".to_owned(), "before its parent"),
+    ] {
+        let text =
+            String::from_utf8(check_in(&comment("x"), FILE, &g.place.root(), &begin(BRANCH), "ann")).unwrap();
+        let start = text.find("\nD ").unwrap() + 3;
+        let end = start + text[start..].find('\n').unwrap();
+        let cards = format!("{}{date}{}", &text[..start], &text[end..text.rfind("Z ").unwrap()]);
+        let bytes = g.changed(|bundle| {
+            add(bundle, b"");
+            add(bundle, &artifact(&cards));
+        });
+        g.refuses_bytes("refused", words, &bytes);
+    }
+    g.takes_the_good_one();
+}
+
+#[test]
+fn v13_a_file_or_a_parent_that_is_nowhere_is_refused_and_leaves_no_phantom() {
+    let g = Ground::new();
+    let nowhere = Hash::of(b"nowhere");
+    let lacking =
+        check_in(&comment("x"), &format!("F a.txt {nowhere}"), &g.place.root(), &begin(BRANCH), "ann");
+    let bytes = g.changed(|bundle| {
+        add(bundle, &lacking);
+    });
+    g.refuses_bytes("not_found", nowhere.as_str(), &bytes);
+    let begun = begin(BRANCH).replace("T -sym-trunk *\n", "");
+    let orphan = check_in(&comment("x"), FILE, &nowhere, &begun, "ann");
+    let bytes = g.changed(|bundle| {
+        add(bundle, b"");
+        add(bundle, &orphan);
+    });
+    g.refuses_bytes("not_found", nowhere.as_str(), &bytes);
+    g.takes_the_good_one();
 }

@@ -88,6 +88,48 @@ fn a_check_in_whose_user_was_amended_stays_its_makers_own() {
 }
 
 #[test]
+fn v03_a_tag_that_names_another_user_keeps_no_auditor_from_judging() {
+    let (f, hash) = saved();
+    f.fossil(&["amend", &hash, "--author", "bob"]);
+    assert_eq!(f.done("ocx_queue", json!({}))["check_ins"]["first"][0]["checkin"], hash);
+    f.done("ocx_audit", verdict(&hash, "pass", "fine"));
+    f.fossil(&["user", "default", "alice"]);
+    let of_alice = f.done("ocx_queue", json!({}))["check_ins"].clone();
+    assert!(!of_alice.to_string().contains(&hash), "{of_alice}");
+}
+
+#[test]
+fn v03_who_sent_a_check_in_in_anothers_name_does_not_judge_it() {
+    let (f, hash) = saved();
+    let db = rusqlite::Connection::open(f.repository()).expect("a repository");
+    let receipt = |ip: Option<&str>| {
+        let sql = "UPDATE rcvfrom SET ipaddr=?1, uid=(SELECT uid FROM user WHERE login='bob')
+             WHERE rcvid=(SELECT rcvid FROM blob WHERE uuid=?2)";
+        assert_eq!(db.execute(sql, (ip, &hash)).expect("a receipt"), 1);
+    };
+    receipt(Some("127.0.0.1"));
+    assert!(!f.done("ocx_queue", json!({}))["check_ins"].to_string().contains(&hash));
+    let answer = f.refused("denied", "ocx_audit", verdict(&hash, "pass", "mine"));
+    assert!(answer["stopped"].as_str().is_some_and(|s| s.contains("your own")), "{answer}");
+    // A receipt without an address is that of a pull.
+    receipt(None);
+    f.done("ocx_audit", verdict(&hash, "pass", "fine"));
+}
+
+#[test]
+fn v03_a_verdict_is_of_the_login_that_its_artifact_names() {
+    let (f, hash) = saved();
+    f.fossil(&["tag", "add", "audited-bob", &hash, "pass: forged", "--user-override", "alice"]);
+    let db = rusqlite::Connection::open(f.repository()).expect("a repository");
+    let sql =
+        "SELECT uuid FROM event JOIN blob ON rid=objid WHERE type='g' ORDER BY event.mtime DESC LIMIT 1";
+    let control: String = db.query_row(sql, [], |row| row.get(0)).expect("a control artifact");
+    f.fossil(&["tag", "add", "user", "--raw", &control, "bob"]);
+    assert!(f.done("ocx_queue", json!({}))["check_ins"].to_string().contains(&hash));
+    f.done("ocx_audit", verdict(&hash, "pass", "forged"));
+}
+
+#[test]
 fn a_hash_that_is_short_or_names_nothing_is_refused_with_what_helps() {
     let (f, hash) = saved();
     let answer = f.refused("invalid", "ocx_audit", verdict(&hash[..12], "pass", "x"));

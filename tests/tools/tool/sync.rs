@@ -159,24 +159,25 @@ fn check_ins_of_plain_fossil_land_with_four_lines_and_are_refused_without() {
         mine.fossil(&[&["commit"][..], &name].concat());
         mine.plain_bundle(branch)
     };
-    let bad = commit("one line", "b.txt", "agent/agent-1");
-    let answer = s.call("ocx_sync", json!({"branch": "agent/agent-1", "bundle": bad}));
+    let bad = commit("one line", "b.txt", "agent/agent-00000001");
+    let answer = s.call("ocx_sync", json!({"branch": "agent/agent-00000001", "bundle": bad}));
     assert_eq!(answer["code"], "invalid", "{answer:#}");
     assert!(answer["stopped"].as_str().is_some_and(|s| s.contains("one line, not four")), "{answer:#}");
     mine.fossil(&["update", "trunk", "--nosync"]);
     let message = "t\nIntent: why\nExpression: where\nDemonstrates: unit\n";
-    let good = commit(message, "c.txt", "agent/agent-2");
-    let answer = s.call("ocx_sync", json!({"branch": "agent/agent-1", "bundle": good}));
+    let good = commit(message, "c.txt", "agent/agent-00000002");
+    let answer = s.call("ocx_sync", json!({"branch": "agent/agent-00000001", "bundle": good}));
     assert_eq!(answer["code"], "denied", "{answer:#}");
-    let result = done(&s.call("ocx_sync", json!({"branch": "agent/agent-2", "bundle": good})));
+    let result = done(&s.call("ocx_sync", json!({"branch": "agent/agent-00000002", "bundle": good})));
     assert_eq!((&result["new"], &result["landed"][0]["title"]), (&json!(1), &json!("t")));
     assert_eq!(s.on_server().len(), 1);
     // A verdict on it travels in later bundles, and brings nothing that is not here.
-    s.server_side.fossil(&["tag", "add", "audited", "agent/agent-2"]);
+    s.server_side.fossil(&["tag", "add", "audited", "agent/agent-00000002"]);
     mine.fossil(&["pull"]);
-    done(
-        &s.call("ocx_sync", json!({"branch": "agent/agent-2", "bundle": mine.plain_bundle("agent/agent-2")})),
-    );
+    done(&s.call(
+        "ocx_sync",
+        json!({"branch": "agent/agent-00000002", "bundle": mine.plain_bundle("agent/agent-00000002")}),
+    ));
 }
 
 #[test]
