@@ -41,11 +41,8 @@ pub fn read(path: &Path) -> Result<String> {
 /// As [`read`]; `DiskFull`.
 pub fn kept(folder: &Path) -> Result<String> {
     let path = folder.join(KEPT);
-    match path.symlink_metadata() {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            make(folder).map_err(|e| Error::io(format!("cannot keep a token in `{}`", path.display()), e))?
-        }
-        _ => {}
+    if path.symlink_metadata().is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
+        make(folder).map_err(|e| Error::io(format!("cannot keep a token in `{}`", path.display()), e))?;
     }
     read(&path).map(|token| token.trim().to_owned())
 }
@@ -55,7 +52,7 @@ fn make(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut bytes = [0; TOKEN_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = bytes.map(|byte| format!("{byte:02x}")).concat();
     let mut file = NamedTempFile::new_in(folder)?;
     file.as_file().set_permissions(fs::Permissions::from_mode(0o600))?;
     writeln!(file, "{hex}")?;

@@ -135,7 +135,7 @@ impl Indexed {
             ("search", &|text| drop(self.place.fossil(&["search", text]).unwrap())),
             ("rebuild", &|_| {
                 if rebuild {
-                    repository.rebuild().unwrap()
+                    repository.rebuild().unwrap();
                 }
             }),
             ("fts-config", &|_| drop(self.place.fossil(&["fts-config"]).unwrap())),
