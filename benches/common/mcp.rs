@@ -121,7 +121,8 @@ impl Listening {
     /// Starts the server in a checkout on a free port.
     pub fn start(checkout: &Path, home: &Path) -> Result<Self> {
         let mut command = Command::new(OCX);
-        command.args(["mcp", "--listen"]).current_dir(checkout).env("HOME", home).env_remove("OCX_TOKEN");
+        command.args(["mcp", "--listen", "--no-token"]).current_dir(checkout);
+        command.env("HOME", home).env_remove("OCX_TOKEN");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut server = command.spawn()?;
         let mut line = String::new();

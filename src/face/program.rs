@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use super::cli::{self, Listen, Next, Serve, Terminal};
 use super::{demo, mcp};
 use crate::engine;
 use crate::error::{Error, Kind, Result};
-use crate::http::{Gate, Listener, Tokens};
+use crate::http::{Gate, Listener, Tokens, token_file};
 use crate::process::hide_from_debuggers;
 use crate::sync::{Connection, Reach};
 use crate::tool::Service;
@@ -88,25 +88,74 @@ fn serve_streams(service: Service) -> Result<()> {
     mcp::serve(service, File::from(input), File::from(output))
 }
 
-/// Serves MCP over HTTP until the process is asked to end. Writes the address on standard error.
+/// Serves MCP over HTTP until the process is asked to end. Writes the address on standard error, and on a line of its
+/// own what a caller needs to know of the token.
 fn serve_http(service: Service, listen: &Listen) -> Result<()> {
-    let tokens = match &listen.token_file {
-        Some(file) => Some(
-            std::fs::read_to_string(file)
-                .map_err(|e| Error::io(format!("cannot read the token file `{}`", file.display()), e))?,
-        ),
-        None => variable("OCX_TOKEN"),
-    };
-    let tokens = tokens.as_deref().map(Tokens::parse).transpose()?;
+    let proof = Proof::of(listen)?;
     let gate = Gate::new(&listen.hosts, "name it with `ocx mcp --host NAME`");
-    let listener = Listener::bind(listen.address, gate, tokens).map_err(|e| match e.kind() {
-        Kind::Denied => {
-            e.with_hint("Give one with --token-file FILE or in OCX_TOKEN, or listen on 127.0.0.1.")
-        }
+    let listener = Listener::bind(listen.address, gate, proof.tokens()?).map_err(|e| match e.kind() {
+        Kind::Denied => e.with_hint("Leave out --no-token, or listen on 127.0.0.1."),
         _ => e,
     })?;
-    eprintln!("ocx: serving MCP at {}{}", listener.url(), mcp::PATH);
+    let url = format!("{}{}", listener.url(), mcp::PATH);
+    let said = format!("ocx: serving MCP at {url}\n{}", proof.said(&url));
+    // One who started the server may read one line and close its end.
+    let _ = io::stderr().write_all(said.as_bytes());
     mcp::serve_http(service, listener, asked_to_end)
+}
+
+/// How callers over HTTP prove who they are.
+enum Proof {
+    /// By one of the tokens in this text, which the operator gave.
+    Given(String),
+    /// By this token, which is kept for the operator.
+    Kept(String),
+    /// Not at all.
+    None,
+}
+
+impl Proof {
+    fn of(listen: &Listen) -> Result<Self> {
+        match (&listen.token_file, variable("OCX_TOKEN")) {
+            (_, Some(_)) if listen.no_token => {
+                Err(Error::new(Kind::Invalid, "both --no-token and OCX_TOKEN are given")
+                    .with_hint("Leave out --no-token, or unset OCX_TOKEN."))
+            }
+            _ if listen.no_token => Ok(Self::None),
+            (Some(file), _) => token_file::read(file).map(Self::Given),
+            (None, Some(text)) => Ok(Self::Given(text)),
+            (None, None) => {
+                let nowhere = || {
+                    Error::new(Kind::NotFound, "no folder to keep a token in: HOME is not set")
+                        .with_hint("Give a token with --token-file FILE or in OCX_TOKEN.")
+                };
+                token_file::kept(&state().ok_or_else(nowhere)?).map(Self::Kept)
+            }
+        }
+    }
+
+    fn tokens(&self) -> Result<Option<Tokens>> {
+        match self {
+            Self::Given(text) | Self::Kept(text) => Tokens::parse(text).map(Some),
+            Self::None => Ok(None),
+        }
+    }
+
+    /// What is to be said of it: the command that adds the server to a client, or a warning.
+    fn said(&self, url: &str) -> String {
+        match self {
+            Self::Given(_) => String::new(),
+            Self::Kept(token) => {
+                format!(
+                    "claude mcp add --transport http ocx {url} --header \"Authorization: Bearer {token}\"\n"
+                )
+            }
+            Self::None => {
+                "ocx: warning: --no-token lets every user of this machine call, and run commands as you\n"
+                    .into()
+            }
+        }
+    }
 }
 
 /// Waits until the process gets SIGTERM or SIGINT.
@@ -121,7 +170,7 @@ async fn asked_to_end() {
     }
 }
 
-/// The folder that keeps what is known of tests: `OCX_STATE`, or `ocx` in the folder for the state of the user's
+/// The folder that keeps what is known of tests, and the token of the server: `OCX_STATE`, or `ocx` in the folder for the state of the user's
 /// programs.
 fn state() -> Option<PathBuf> {
     let own = || Some(PathBuf::from(variable("XDG_STATE_HOME")?).join("ocx"));

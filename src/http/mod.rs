@@ -7,6 +7,7 @@ mod body;
 mod connections;
 mod gate;
 mod listener;
+pub mod token_file;
 mod tokens;
 
 pub use body::{BodyRefusal, WholeBody};

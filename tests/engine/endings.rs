@@ -30,6 +30,7 @@ fn each_way_of_ending_gives_an_error_and_the_next_call_works() {
         ("exit", Kind::Internal, "exit code 3"),
         ("assert", Kind::Internal, "assertion failed in ocx_fail_cmd"),
         ("function", Kind::Internal, "failed inside an SQL function"),
+        ("module", Kind::Internal, "failed inside an SQL function"),
         ("memory", Kind::TooLarge, "out of memory"),
         ("no-such-way", Kind::Invalid, "Usage:"),
     ] {

@@ -1,7 +1,9 @@
 //! The protocol over HTTP: who may call, how much, both eras, concurrency, and the end of calls and of the server.
 
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
@@ -229,33 +231,110 @@ fn m11_a_web_page_reaches_nothing() {
     assert_eq!(reply(&mut { stream }).status, 405);
 }
 
+/// The status of a call with this token, or with none.
+fn status(s: &HttpServer, token: Option<&str>) -> u16 {
+    let body = request(1, "tools/call", json!({"name": "ocx_read", "arguments": {"path": "a.txt"}}));
+    let proof = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let reply = s.post_with(&format!("{USUAL}{LEGACY}{proof}"), body.as_bytes());
+    assert!(reply.status != 401 || reply.head.contains("www-authenticate: bearer"), "{}", reply.head);
+    assert!(reply.status != 200 || answer(&reply.json())["ok"] == true, "{}", reply.text());
+    reply.status
+}
+
+/// What `ocx mcp` says when it does not start with these options.
+fn refused(f: &Fixture, options: &[&str], token: Option<&str>) -> String {
+    let mut command = f.command(OCX, &f.root());
+    command.arg("mcp").args(options).env_remove("OCX_TOKEN");
+    if let Some(token) = token {
+        command.env("OCX_TOKEN", token);
+    }
+    let output = command.output().expect("ocx");
+    assert!(!output.status.success(), "{options:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 #[test]
-fn a_token_is_wanted_where_one_is_set_and_beyond_loopback_always() {
+fn a_token_is_wanted_that_the_file_or_the_environment_gives() {
     let f = Fixture::with(&[("a.txt", b"a\n")]);
     let file = f.folder().join("token");
     std::fs::write(&file, format!("{TOKEN}\n")).expect("written");
-    let by_file = HttpServer::with(&f, |c| {
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("private");
+    let by_file = HttpServer::proved(&f, |c| {
         c.arg("--token-file").arg(&file);
     });
-    let by_environment = HttpServer::with(&f, |c| {
+    let by_environment = HttpServer::proved(&f, |c| {
         c.env("OCX_TOKEN", TOKEN);
     });
-    let body = request(1, "tools/call", json!({"name": "ocx_read", "arguments": {"path": "a.txt"}}));
     for s in [by_file, by_environment] {
-        let without = s.post(body.as_bytes());
-        assert_eq!(without.status, 401);
-        assert!(without.head.contains("www-authenticate: bearer"), "{}", without.head);
-        let with =
-            |token: &str| s.post_with(&format!("{USUAL}Authorization: Bearer {token}\r\n"), body.as_bytes());
-        assert_eq!(with("another").status, 401);
-        assert_eq!(answer(&with(TOKEN).json())["ok"], true);
+        assert_eq!([None, Some("another"), Some(TOKEN)].map(|token| status(&s, token)), [401, 401, 200]);
+        assert_eq!(*s.log.lock().expect("a log"), "", "nothing is said of a token that was given");
     }
-    let mut command = f.command(OCX, &f.root());
-    let refused =
-        command.args(["mcp", "--listen", "0.0.0.0:0"]).env_remove("OCX_TOKEN").output().expect("ocx");
-    assert!(!refused.status.success());
-    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(words.contains("0.0.0.0:0") && words.contains("--token-file"), "{words}");
+    assert!(!f.folder().join(".local/state/ocx/http-token").exists(), "none is made beside it");
+}
+
+#[test]
+fn v07_without_a_token_given_one_is_made_kept_and_printed_once() {
+    let f = Fixture::with(&[("a.txt", b"a\n")]);
+    let start = || {
+        let s = HttpServer::proved(&f, |_| ());
+        until("the token is printed", || s.log.lock().expect("a log").ends_with('\n'));
+        let said = s.log.lock().expect("a log").clone();
+        let token = said.rsplit("Bearer ").next().unwrap_or_default().trim_end_matches("\"\n").to_owned();
+        assert_eq!(said, said_of(&s, &token));
+        assert!(token.len() == 64 && token.bytes().all(|b| b.is_ascii_hexdigit()), "{said}");
+        (s, token)
+    };
+    let (s, token) = start();
+    assert_eq!([None, Some(TOKEN), Some(&token)].map(|token| status(&s, token)), [401, 401, 200]);
+    let line = std::fs::read(format!("/proc/{}/cmdline", s.child.id())).expect("a command line");
+    assert!(!String::from_utf8_lossy(&line).contains(&token));
+    assert_eq!(*s.log.lock().expect("a log"), said_of(&s, &token), "it is printed once");
+    let file = f.folder().join(".local/state/ocx/http-token");
+    assert_eq!(file.metadata().expect("the token").permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::read_to_string(&file).expect("the token").trim(), token);
+    drop(s);
+    assert_eq!(start().1, token, "a client need not be told again");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o644)).expect("open to all");
+    let words = refused(&f, &["--listen"], None);
+    assert!(
+        words.contains("http-token") && words.contains("chmod 600") && !words.contains(&token),
+        "{words}"
+    );
+}
+
+/// The line with which a server tells of the token that it keeps.
+fn said_of(s: &HttpServer, token: &str) -> String {
+    let url = format!("http://{}/mcp", s.address);
+    format!("claude mcp add --transport http ocx {url} --header \"Authorization: Bearer {token}\"\n")
+}
+
+#[test]
+fn v07_a_token_file_that_others_can_use_is_refused() {
+    let f = Fixture::with(&[]);
+    let file = f.folder().join("token");
+    std::fs::write(&file, format!("{TOKEN}\n")).expect("written");
+    for mode in [0o644, 0o640, 0o606, 0o620] {
+        std::fs::set_permissions(&file, Permissions::from_mode(mode)).expect("set");
+        let words = refused(&f, &["--listen", "--token-file", file.to_str().expect("text")], None);
+        assert!(words.contains("chmod 600") && !words.contains(TOKEN), "{mode:o}: {words}");
+    }
+}
+
+#[test]
+fn v07_no_token_is_for_loopback_and_warns() {
+    let f = Fixture::with(&[("a.txt", b"a\n")]);
+    // The helper reads the warning.
+    let s = HttpServer::proved(&f, |c| {
+        c.arg("--no-token");
+    });
+    assert_eq!([None, Some(TOKEN)].map(|token| status(&s, token)), [200, 200]);
+    assert!(!f.folder().join(".local/state/ocx/http-token").exists());
+    let words = refused(&f, &["--listen", "0.0.0.0:0", "--no-token"], None);
+    assert!(words.contains("0.0.0.0:0") && words.contains("--no-token"), "{words}");
+    let words = refused(&f, &["--listen", "--no-token"], Some(TOKEN));
+    assert!(words.contains("OCX_TOKEN") && !words.contains(TOKEN), "{words}");
+    let words = refused(&f, &["--listen", "--no-token", "--token-file", "t"], None);
+    assert!(words.contains("cannot be used with"), "{words}");
 }
 
 #[test]

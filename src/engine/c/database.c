@@ -1,5 +1,5 @@
 /*
-** Databases: a session knows those that its code opened, and one can be lent.
+** Databases and statements: a session knows those that its code opened, and one database can be lent.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +11,6 @@ static sqlite3 *lent_db;
 static int lent_unprotected;   /* true: it may write to `user` and `config` */
 
 void ocx_set_busy_timeout_ms(int ms){ busy_timeout_ms = ms; }
-
-void ocx_database_end(sqlite3 *db){
-  sqlite3_stmt *stmt;
-  sqlite3_set_authorizer(db, 0, 0);
-  sqlite3_commit_hook(db, 0, 0);
-  while( (stmt = sqlite3_next_stmt(db, 0))!=0 ) sqlite3_finalize(stmt);
-  if( !sqlite3_get_autocommit(db) ) sqlite3_exec(db, "ROLLBACK", 0, 0, 0);
-  sqlite3_close_v2(db);
-}
 
 int ocx_sqlite3_open_v2(const char *path, sqlite3 **db, int flags, const char *vfs){
   int rc;
@@ -42,6 +33,107 @@ int ocx_sqlite3_close(sqlite3 *db){
 }
 int ocx_sqlite3_busy_timeout(sqlite3 *db, int ms){
   return sqlite3_busy_timeout(db, ocx_current && ms>busy_timeout_ms ? busy_timeout_ms : ms);
+}
+
+/* ---- Statements: those of Fossil's code, and never those that SQLite's modules keep for themselves ---- */
+
+static sqlite3_stmt *statement_add(sqlite3_stmt *stmt){
+  if( stmt && ocx_current ) ocx_handle_add(&ocx_current->statements, stmt);
+  return stmt;
+}
+int ocx_sqlite3_prepare(sqlite3 *db, const char *sql, int n, sqlite3_stmt **stmt, const char **tail){
+  int rc = sqlite3_prepare(db, sql, n, stmt, tail);
+  statement_add(*stmt);
+  return rc;
+}
+int ocx_sqlite3_prepare_v2(sqlite3 *db, const char *sql, int n, sqlite3_stmt **stmt, const char **tail){
+  return ocx_sqlite3_prepare_v3(db, sql, n, 0, stmt, tail);
+}
+int ocx_sqlite3_prepare_v3(sqlite3 *db, const char *sql, int n, unsigned flags, sqlite3_stmt **stmt,
+    const char **tail){
+  int rc = sqlite3_prepare_v3(db, sql, n, flags, stmt, tail);
+  statement_add(*stmt);
+  return rc;
+}
+/*
+** While a session ends, a module of Fossil's may finalize a statement that has already gone.
+*/
+int ocx_sqlite3_finalize(sqlite3_stmt *stmt){
+  OcxSession *s = ocx_current;
+  if( s && !ocx_handle_drop(&s->statements, stmt) && s->is_ending ) return SQLITE_OK;
+  return sqlite3_finalize(stmt);
+}
+
+/* Call back with the row that a statement of ocx_sqlite3_exec() stands on. */
+static int exec_row(sqlite3_stmt *stmt, int (*callback)(void*, int, char**, char**), void *arg){
+  int n = sqlite3_column_count(stmt);
+  char **texts = sqlite3_malloc64(sizeof(char*)*2*((size_t)n+1));
+  int stop;
+  if( texts==0 ) return SQLITE_NOMEM;
+  for(int i=0; i<n; i++){
+    texts[i] = (char*)sqlite3_column_text(stmt, i);
+    texts[n+1+i] = (char*)sqlite3_column_name(stmt, i);
+  }
+  texts[n] = texts[2*n+1] = 0;
+  stop = callback(arg, n, texts, texts+n+1);
+  sqlite3_free(texts);
+  return stop ? SQLITE_ABORT : SQLITE_OK;
+}
+/*
+** sqlite3_exec() with statements that are known, since Fossil's functions may leave from within them.
+*/
+int ocx_sqlite3_exec(sqlite3 *db, const char *sql, int (*callback)(void*, int, char**, char**), void *arg,
+    char **message){
+  int rc = SQLITE_OK;
+  if( ocx_current==0 ) return sqlite3_exec(db, sql, callback, arg, message);
+  if( message ) *message = 0;
+  while( rc==SQLITE_OK && sql && sql[0] ){
+    sqlite3_stmt *stmt = 0;
+    int own = SQLITE_OK;       /* what this function itself has to say */
+    rc = ocx_sqlite3_prepare_v2(db, sql, -1, &stmt, &sql);
+    if( stmt==0 ) continue;    /* a comment, or an error */
+    while( own==SQLITE_OK && sqlite3_step(stmt)==SQLITE_ROW ){
+      if( callback ) own = exec_row(stmt, callback, arg);
+    }
+    rc = ocx_sqlite3_finalize(stmt);
+    if( own!=SQLITE_OK ) rc = own;
+    if( own!=SQLITE_OK && message ) *message = sqlite3_mprintf("%s", sqlite3_errstr(own));
+  }
+  if( rc!=SQLITE_OK && message && *message==0 ) *message = sqlite3_mprintf("%s", sqlite3_errmsg(db));
+  return rc;
+}
+
+/* The oldest statement of Fossil's on a connection.  It may hold others, through a cursor. */
+static sqlite3_stmt *statement_of(const Handles *h, sqlite3 *db){
+  for(size_t i=0; i<h->count; i++){
+    if( sqlite3_db_handle(h->items[i])==db ) return h->items[i];
+  }
+  return 0;
+}
+/*
+** End every run of a statement.  A reset may finalize others, so the search begins again.
+*/
+static void reset_all(sqlite3 *db){
+  sqlite3_stmt *stmt = 0;
+  while( (stmt = sqlite3_next_stmt(db, stmt))!=0 ){
+    if( !sqlite3_stmt_busy(stmt) ) continue;
+    sqlite3_reset(stmt);
+    stmt = 0;
+  }
+}
+/*
+** Close a connection that Fossil's code has left open.  SQLite's modules (FTS5, for one) finalize their
+** own statements as they are disconnected.  A statement within SQLite over which a function has jumped has no
+** owner any more: it keeps the connection's memory, but no lock.
+*/
+void ocx_database_end(sqlite3 *db){
+  sqlite3_stmt *stmt;
+  sqlite3_set_authorizer(db, 0, 0);
+  sqlite3_commit_hook(db, 0, 0);
+  while( (stmt = statement_of(&ocx_current->statements, db))!=0 ) ocx_sqlite3_finalize(stmt);
+  reset_all(db);
+  if( !sqlite3_get_autocommit(db) ) sqlite3_exec(db, "ROLLBACK", 0, 0, 0);
+  sqlite3_close_v2(db);
 }
 
 /* ---- The lent handle: while no call runs, SQLite calls nothing of Fossil's ---- */

@@ -2,6 +2,7 @@
 ** The session whose call is running, and the lists of what a session holds.
 */
 #include <stdlib.h>
+#include <string.h>
 #include "session.h"
 
 OcxSession *ocx_current;
@@ -19,7 +20,8 @@ void ocx_handle_add(Handles *h, void *item){
 int ocx_handle_drop(Handles *h, void *item){
   for(size_t i=h->count; i>0; i--){
     if( h->items[i-1]==item ){
-      h->items[i-1] = h->items[--h->count];
+      memmove(&h->items[i-1], &h->items[i], (h->count-i)*sizeof(h->items[0]));
+      h->count--;
       return 1;
     }
   }

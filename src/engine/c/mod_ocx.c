@@ -52,7 +52,8 @@ static void ocx_fail_function(sqlite3_context *p, int n, sqlite3_value **a){
 ** Usage: %fossil test-ocx-fail KIND
 **
 ** Fail in one of the ways that C code can: fatal, panic, abort, assert, exit,
-** memory, function (inside an SQL function).  For tests of whoever embeds Fossil.
+** memory, function (inside an SQL function), module (inside a statement of FTS5's own that runs
+** it).  For tests of whoever embeds Fossil.
 */
 void ocx_fail_cmd(void){
   const char *zKind = g.argc==3 ? g.argv[2] : "";
@@ -70,7 +71,14 @@ void ocx_fail_cmd(void){
                    " SELECT i, CASE WHEN i>5 THEN ocx_fail() END FROM n");
     while( db_step(&q)==SQLITE_ROW ){}
   }
-  usage("fatal|panic|abort|exit|assert|memory|function");
+  if( fossil_strcmp(zKind,"module")==0 ){
+    sqlite3_open(":memory:", &g.db);
+    sqlite3_create_function(g.db, "ocx_fail", 0, SQLITE_UTF8, 0, ocx_fail_function, 0, 0);
+    sqlite3_exec(g.db, "CREATE VIEW v AS VALUES(1, 'x'), (2, ocx_fail());"
+                       "CREATE VIRTUAL TABLE f USING fts5(column2, content=v, content_rowid=column1);"
+                       "INSERT INTO f(f) VALUES('rebuild');", 0, 0, 0);
+  }
+  usage("fatal|panic|abort|exit|assert|memory|function|module");
 }
 
 /*

@@ -44,6 +44,7 @@ void ocx_session_free(OcxSession *s){
   /* SQLite calls back into Fossil's functions and data while it closes. */
   ocx_image_load(s->image);
   ocx_current = s;
+  s->is_ending = 1;
   for(i=0; i<s->databases.count; i++) ocx_database_end(s->databases.items[i]);
   for(i=0; i<s->files.count; i++) fclose(s->files.items[i]);
   for(i=0; i<s->directories.count; i++) closedir(s->directories.items[i]);
@@ -57,6 +58,7 @@ void ocx_session_free(OcxSession *s){
   ocx_image_load(ocx_pristine);
   names_free(&s->functions);
   names_free(&s->modules);
+  free(s->statements.items);
   free(s->databases.items);
   free(s->files.items);
   free(s->directories.items);

@@ -22,7 +22,7 @@ struct Block {                 /* stands before each allocation */
   size_t mark;                 /* of memory.c: ours, not libc's */
 };
 
-typedef struct Handles {       /* pointers or descriptors, unordered */
+typedef struct Handles {       /* pointers or descriptors, the oldest first */
   void **items;
   size_t count, room;
 } Handles;
@@ -32,6 +32,8 @@ struct OcxSession {
   Block blocks;                /* head of the ring of allocations */
   size_t memory, max_memory;   /* bytes */
   int out_of_memory;
+  Handles statements;          /* those that Fossil's code prepared, on any of the databases */
+  int is_ending;
   Handles databases, files, directories, descriptors;
   Handles functions, modules;  /* names of Fossil's SQL functions and virtual tables */
   OcxAuthorizer authorizer;    /* Fossil's own */

@@ -121,11 +121,16 @@
 #define dup ocx_dup
 #define dup2 ocx_dup2
 
-/* SQLite: connections are tracked; what is process-wide is refused */
+/* SQLite: connections and statements are tracked; what is process-wide is refused */
 #define sqlite3_open ocx_sqlite3_open
 #define sqlite3_open_v2 ocx_sqlite3_open_v2
 #define sqlite3_close ocx_sqlite3_close
 #define sqlite3_close_v2 ocx_sqlite3_close
+#define sqlite3_prepare ocx_sqlite3_prepare
+#define sqlite3_prepare_v2 ocx_sqlite3_prepare_v2
+#define sqlite3_prepare_v3 ocx_sqlite3_prepare_v3
+#define sqlite3_finalize ocx_sqlite3_finalize
+#define sqlite3_exec ocx_sqlite3_exec
 #define sqlite3_busy_timeout ocx_sqlite3_busy_timeout
 #define sqlite3_set_authorizer ocx_sqlite3_set_authorizer
 #define sqlite3_commit_hook ocx_sqlite3_commit_hook

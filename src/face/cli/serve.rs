@@ -24,8 +24,10 @@ pub struct Serve {
 pub struct Listen {
     /// The address. Port 0 means any free port.
     pub address: SocketAddr,
-    /// The file with the tokens. Every caller must send one of them.
+    /// The file with the tokens. Every caller must send one of them. If none is given, one token is made.
     pub token_file: Option<PathBuf>,
+    /// Whether callers need no token at all.
+    pub no_token: bool,
     /// The names of the server besides its address.
     pub hosts: Vec<String>,
 }
@@ -37,6 +39,7 @@ impl Serve {
         let listen = given.get_one::<SocketAddr>("listen").map(|address| Listen {
             address: *address,
             token_file: given.get_one("token_file").cloned(),
+            no_token: given.get_flag("no_token"),
             hosts: given.get_many::<String>("host").unwrap_or_default().cloned().collect(),
         });
         let beyond = listen.as_ref().is_some_and(|listen| !listen.address.ip().is_loopback());
@@ -70,7 +73,15 @@ pub fn command() -> Command {
                 .value_name("FILE")
                 .requires("listen")
                 .value_parser(value_parser!(PathBuf))
-                .help("The file with the tokens of which callers must send one as their bearer token, in lines of LOGIN TOKEN, or a token alone for the checkout's user; OCX_TOKEN otherwise"),
+                .help("The file with the tokens of which callers must send one as their bearer token, in lines of LOGIN TOKEN, or a token alone for the checkout's user, which only its owner may read; OCX_TOKEN otherwise, or else a token that is made, kept and printed"),
+        )
+        .arg(
+            Arg::new("no_token")
+                .long("no-token")
+                .requires("listen")
+                .conflicts_with("token_file")
+                .action(ArgAction::SetTrue)
+                .help("Let every user of this machine call without a token, which is for tests; only on a loopback address"),
         )
         .arg(
             Arg::new("host")

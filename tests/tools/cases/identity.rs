@@ -1,7 +1,8 @@
 //! Who calls: proved by a token over HTTP, by the checkout's user on the command line, and never by what a caller says.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ocx::format::Markup;
@@ -26,10 +27,16 @@ fn user(f: &Fixture, name: &str, capabilities: &str) {
     f.fossil(&["user", "capabilities", name, capabilities]);
 }
 
+/// Writes a file that only its owner may read.
+fn private(file: &Path, text: &str) {
+    fs::write(file, text).expect("written");
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600)).expect("private");
+}
+
 /// A server whose callers prove themselves by these tokens.
 fn served(f: &Fixture, tokens: &str) -> HttpServer {
     let file = f.folder().join("tokens");
-    fs::write(&file, tokens).expect("written");
+    private(&file, tokens);
     HttpServer::with(f, |c| {
         c.arg("--token-file").arg(&file);
     })
@@ -38,7 +45,7 @@ fn served(f: &Fixture, tokens: &str) -> HttpServer {
 /// What `ocx mcp` says when it does not start with these tokens.
 fn refused_tokens(f: &Fixture, tokens: &str) -> String {
     let file = f.folder().join("tokens");
-    fs::write(&file, tokens).expect("written");
+    private(&file, tokens);
     let mut command = f.command(OCX, &f.root());
     let output = command.args(["mcp", "--listen", "--token-file"]).arg(&file).output().expect("ocx runs");
     assert!(!output.status.success());
@@ -216,7 +223,7 @@ fn a06_neither_password_nor_token_is_shown_anywhere() {
     let mut s = Served::new();
     let work = s.server_side.folder().join("work");
     let file = s.server_side.folder().join("tokens");
-    fs::write(&file, format!("agent {BOB}\n")).expect("written");
+    private(&file, &format!("agent {BOB}\n"));
     let http = HttpServer::with(&s.server_side, |c| {
         c.current_dir(&work).arg("--token-file").arg(&file).env("OCX_LOG", "trace");
     });
