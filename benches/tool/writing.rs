@@ -23,7 +23,7 @@ use super::common::{Options, Result, Way, interleaved, table};
 /// The file that is edited. The benchmark makes it first.
 const FILE: &str = "ocx-bench.txt";
 
-const BRANCH: &str = "agent/elsewhere";
+const BRANCH: &str = "agent/ann-00000001";
 
 pub fn calls(place: &Place, options: &Options) -> Result<()> {
     let pipes = RefCell::new(Client::start(&place.tree, &place.home)?);

@@ -504,3 +504,14 @@ fn n50_a_machine_that_has_no_namespace_left_at_this_moment_runs_no_test() {
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
     }
 }
+
+#[test]
+fn n25_no_limit_of_ocx_refuses_a_test_its_processes_and_threads() {
+    if !has(&["python3"]) {
+        return;
+    }
+    let threads = "import threading\ngo = threading.Event()\nall = [threading.Thread(target=go.wait) for _ in range(300)]\n\
+                   for t in all: t.start()\ngo.set()\nfor t in all: t.join()";
+    let command = "python3 threads.py && for i in $(seq 150); do sleep 0.2 & done; wait";
+    Bench::new(command, &[("threads.py", threads)]).passes();
+}
