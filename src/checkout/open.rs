@@ -141,6 +141,11 @@ impl Checkout {
         Ok(checkout)
     }
 
+    /// Whether `folder` is the root of a checkout.
+    pub(crate) fn is_root(folder: &Path) -> bool {
+        database::NAMES.iter().any(|name| database::is_there(&folder.join(name)))
+    }
+
     /// The folder.
     #[must_use]
     pub fn root(&self) -> &Path {

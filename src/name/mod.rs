@@ -24,6 +24,7 @@ pub(crate) use branch::is_working_branch;
 pub use hash::Hash;
 pub use page::PageName;
 pub use password::Password;
+pub(crate) use path::names_database;
 pub use path::{TEMP_PREFIX, TreePath};
 pub use shown::shown;
 pub use span::Span;

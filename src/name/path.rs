@@ -117,7 +117,7 @@ fn broken_safety(text: &str) -> Option<&'static str> {
         ".." => Some("has a part `..`"),
         _ if part.contains('\\') => Some("holds a backslash"),
         _ if part.contains('\0') => Some("holds a NUL"),
-        _ if is_reserved(part) => Some("is reserved for Fossil's checkout database"),
+        _ if names_database(part) => Some("is reserved for Fossil's checkout database"),
         _ if has_prefix(part, TEMP_PREFIX) => Some("is reserved for files that are being written"),
         _ => None,
     })
@@ -151,7 +151,7 @@ pub(super) fn fossil_stores(c: char) -> bool {
 }
 
 /// Whether a part names a checkout database or a file beside one, in any case and in any folder.
-fn is_reserved(part: &str) -> bool {
+pub(crate) fn names_database(part: &str) -> bool {
     let base =
         ["-wal", "-shm", "-journal"].iter().find_map(|suffix| cut_suffix(part, suffix)).unwrap_or(part);
     [".fslckout", "_FOSSIL_", ".fos"].iter().any(|name| base.eq_ignore_ascii_case(name))

@@ -14,7 +14,7 @@ use sha3::{Digest, Sha3_256};
 use super::{RunsIn, Test};
 use crate::checkout::Checkout;
 use crate::error::{Error, Kind, Result};
-use crate::name::{Hash, TreePath};
+use crate::name::{Hash, TreePath, names_database};
 use crate::repo::store::Files;
 use crate::tree::Tracked;
 
@@ -184,11 +184,9 @@ fn found(root: &Path, at: &Path, meta: &Metadata) -> io::Result<Found> {
     Ok(Found { digest: Hash::from_digest(&digest.finalize()), is_folder, leading_out })
 }
 
-/// Whether this is what Fossil keeps in the folder of a checkout, or SQLite beside it.
+/// Whether this names what Fossil keeps in the folder of a checkout, or SQLite beside it.
 pub(super) fn is_database(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    let base = ["-journal", "-wal", "-shm"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-    matches!(base, ".fslckout" | "_FOSSIL_")
+    name.to_str().is_some_and(names_database)
 }
 
 fn note(digest: &mut Sha3_256, path: &Path, meta: &Metadata) {

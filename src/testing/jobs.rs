@@ -13,7 +13,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::beside::Beside;
-use super::evidence::{self, Pass, Subject};
+use super::evidence::{self, Subject, TestEvidence};
 use super::job::{Attendance, END_WAIT, Job, PROGRESS_EVERY};
 use super::log::{self, LogEntry, LogPart};
 use super::room::TreesTaken;
@@ -122,16 +122,20 @@ impl Jobs {
         }
     }
 
-    /// The pass of `test` on exactly the files of `status`, with all that it has beside them as that is now.
+    /// What is known of each of `tests` on exactly the files of `status`, with all that it has beside them as that is now.
     ///
     /// # Errors
     /// Those of reading the state folder.
-    pub fn pass(&self, test: &Test, status: &Status) -> Result<Option<Pass>> {
-        let Some(state) = self.existing_state()? else { return Ok(None) };
-        // What is needed beside the tree and is not there makes no pass.
-        let Ok(beside) = Beside::of(test, &self.checkout, &status.files) else { return Ok(None) };
-        let subject = Subject { tree: status.tree_hash(), test, beside: beside.digest() };
-        state.with(|db| evidence::passed(db, &subject))
+    pub fn evidence(&self, tests: &[Test], status: &Status) -> Result<Vec<TestEvidence>> {
+        let (state, tree) = (self.existing_state()?, status.tree_hash());
+        let pass = |test: &Test| {
+            let Some(state) = &state else { return Ok(None) };
+            // What is needed beside the tree and is not there makes no pass.
+            let Ok(beside) = Beside::of(test, &self.checkout, &status.files) else { return Ok(None) };
+            let subject = Subject { tree, test, beside: beside.digest() };
+            state.with(|db| evidence::passed(db, &subject))
+        };
+        tests.iter().map(|test| Ok(TestEvidence { test: test.name.clone(), pass: pass(test)? })).collect()
     }
 
     /// The latest run of each test, the newest first.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::state::{CheckoutState, StateFolder, WRITTEN};
 use super::test_tree::TestTree;
+use crate::checkout::Checkout;
 use crate::error::Result;
 
 const GIB: u64 = 1 << 30;
@@ -97,7 +98,7 @@ impl StateFolder {
         for item in fs::read_dir(self.path()).into_iter().flatten().flatten() {
             let folder = item.path();
             let Some(root) = CheckoutState::root(&folder) else { continue };
-            if is_checkout(&root) {
+            if Checkout::is_root(&root) {
                 parts.extend(part(&folder));
             } else if remove(&folder)? {
                 gone.push(root);
@@ -118,10 +119,6 @@ impl StateFolder {
     }
 }
 
-fn is_checkout(root: &Path) -> bool {
-    [".fslckout", "_FOSSIL_"].iter().any(|name| root.join(name).exists())
-}
-
 fn part(folder: &Path) -> Option<Part> {
     let state = CheckoutState::open(folder.to_owned()).ok()?;
     let (bytes, used_ns) = TestTree::noted_room(&state).ok()?;
@@ -140,7 +137,7 @@ fn empty(folder: &Path) -> Result<bool> {
 fn remove(folder: &Path) -> Result<bool> {
     let state = CheckoutState::open(folder.to_owned())?;
     let Some(_lock) = state.lock()? else { return Ok(false) };
-    if CheckoutState::root(folder).is_none_or(|root| is_checkout(&root)) {
+    if CheckoutState::root(folder).is_none_or(|root| Checkout::is_root(&root)) {
         return Ok(false);
     }
     for name in WRITTEN {

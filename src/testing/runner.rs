@@ -66,36 +66,41 @@ impl Runner {
 
     pub fn run(mut self, lock: TestLock) {
         let ending = Ending(Arc::clone(&self.job));
-        let sandboxes = self.supervisor.sandboxes();
-        self.unsandboxed = sandboxes.as_ref().err().map(|none| none.why.clone());
-        let passing = sandboxes.err().filter(|none| none.passing);
-        if let Some(none) = &passing {
-            self.job.fail(not_now(none));
+        match self.supervisor.sandboxes() {
+            Err(none) if none.passing => self.job.fail(not_now(&none)),
+            sandboxes => {
+                self.unsandboxed = sandboxes.err().map(|none| none.why);
+                self.tests();
+            }
         }
-        for test in self.job.tests.clone() {
-            if self.job.is_stopping() || passing.is_some() {
+        drop(ending);
+        // Nobody waits for this any more but the next run.
+        self.look_after_room(lock);
+    }
+
+    /// Runs the job's tests, until it is stopped or one cannot be run.
+    fn tests(&self) {
+        for test in &self.job.tests {
+            if self.job.is_stopping() {
                 break;
             }
-            let done = match self.one(&test) {
+            let done = match self.one(test) {
                 // What an earlier run left may be what stands in the way.
                 Err(e)
                     if matches!(e.kind(), Kind::Unavailable | Kind::DiskFull | Kind::Denied | Kind::Io) =>
                 {
-                    self.empty().and_then(|()| self.one(&test))
+                    self.empty().and_then(|()| self.one(test))
                 }
                 done => done,
             };
             match done {
                 Ok(result) => self.job.enter(result),
                 Err(e) => {
-                    self.job.fail(self.after_failure(&test, e));
+                    self.job.fail(self.after_failure(test, e));
                     break;
                 }
             }
         }
-        drop(ending);
-        // Nobody waits for this any more but the next run.
-        self.look_after_room(lock);
     }
 
     /// Notes how much room the tests take now, and makes room where there is too little.
@@ -179,7 +184,7 @@ impl Runner {
     /// Runs a command of a test to its end, with its log.
     fn command(&self, stage: &Stage<'_>, run: &Run<'_>, role: Role) -> Result<Ended> {
         let mut command = stage.command(role, run.test, &run.beside, &run.tree)?;
-        command.environment = told(command.environment, &self.checkout, &self.status)?;
+        command.environment = told(command.environment, &self.checkout, &self.status.parent, &self.job.tree)?;
         let logged = Test { command: role.text(run.test).to_owned(), ..run.test.clone() };
         let id = self.state.with(|db| log::begin(db, &logged, &self.job.tree, &command.mark))?;
         let (finished, output) = match self.to_its_end(run.test, role == Role::Fetch, &command) {

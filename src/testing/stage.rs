@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::name::{Hash, TreePath, time};
 use crate::process::{Command, Environment, Mount, MountKind, Sandbox};
-use crate::tree::{FileKind, Tree};
+use crate::tree::Tree;
 
 /// Which command of a test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +59,8 @@ impl Stage<'_> {
             // What the declaration says of variables must not decide what is shown of the machine.
             let home = Home::new(self.state, self.checkout.root(), command.environment)?;
             let mut mounts = home.mounts;
-            mounts.extend(self.hidden());
             mounts.extend(self.files(role, test, beside, tree)?);
+            mounts.extend(self.hidden(&home.at));
             command.environment = home.environment;
             let (network, nested) = (test.network || role == Role::Fetch, test.nested);
             command.sandbox = Some(Sandbox { home: home.at, mounts, network, nested, ..Sandbox::default() });
@@ -75,10 +75,12 @@ impl Stage<'_> {
         Ok(command)
     }
 
-    /// What is out of sight wherever it lies: the repository, and all that OCX keeps of tests.
-    fn hidden(&self) -> Vec<Mount> {
-        let state = self.state.path("..");
-        let state = state.canonicalize().into_iter();
+    /// What is out of sight wherever it lies: the repository, and what OCX keeps of tests. If the home or the checkout
+    /// lies in the state folder, that is only what is kept of this checkout.
+    fn hidden(&self, home: &Path) -> Vec<Mount> {
+        let own = self.state.path("");
+        let all = own.parent().filter(|all| !home.starts_with(all) && !self.checkout.root().starts_with(all));
+        let state = all.unwrap_or(&own).canonicalize().into_iter();
         self.repository_files().chain(state).map(|path| mount(&path, MountKind::Hidden)).collect()
     }
 
@@ -128,9 +130,7 @@ impl Stage<'_> {
         let mut mounts = vec![mount(root, layered(self.state, root, "place")?)];
         let items = fs::read_dir(root).into_iter().flatten().flatten();
         let databases = items.filter(|item| is_database(&item.file_name())).map(|item| item.path());
-        let repository = self.repository_files().filter(|path| path.starts_with(root) && path.exists());
-        let hidden = databases.chain(repository);
-        mounts.extend(hidden.map(|path| mount(&path, MountKind::Hidden)));
+        mounts.extend(databases.map(|path| mount(&path, MountKind::Hidden)));
         for brought in beside.paths.iter().filter(|brought| brought.found.is_none()) {
             self.state.make(&format!("layers/place/upper/{}", brought.path))?;
             mounts.push(mount(&root.join(brought.path.as_str()), self.layer(brought, None, tree)?));
@@ -160,20 +160,21 @@ impl Stage<'_> {
             return Ok(MountKind::Writable(self.state.make(&made_of(brought))?));
         };
         // What tests have written over another state of the folder would hide parts of this one.
-        if is_new(brought, found, tree)? {
-            self.state.empty(&format!("layers/{name}"))?;
-        }
+        renew(brought, found, tree, || self.state.empty(&format!("layers/{name}")).map(drop))?;
         layered(self.state, &self.checkout.root().join(brought.path.as_str()), &name)
     }
 
     /// Copies a file that is brought along into the tree.
     fn copy_file(&self, own: &Tree, brought: &Brought, found: &Found, tree: &TestTree<'_>) -> Result<()> {
-        if !is_new(brought, found, tree)? && own.stamp(&brought.path).is_some() {
-            return Ok(());
+        let copy = || {
+            let entry = self.checkout.tree().stat(&brought.path)?;
+            let content = self.checkout.tree().content(&entry, FILE_MAX)?;
+            own.put(&brought.path, &content, entry.kind, time::now_ns()).map(drop)
+        };
+        if own.stamp(&brought.path).is_none() {
+            return copy();
         }
-        let entry = self.checkout.tree().stat(&brought.path)?;
-        let content = self.checkout.tree().content(&entry, FILE_MAX)?;
-        own.put(&brought.path, &content, entry.kind, time::now_ns()).map(drop)
+        renew(brought, found, tree, copy)
     }
 
     /// Without layers, what is brought along is copied into the tree.
@@ -182,15 +183,13 @@ impl Stage<'_> {
         for brought in &beside.paths {
             match &brought.found {
                 Some(found) if !found.is_folder => self.copy_file(&own, brought, found, tree)?,
-                Some(found) if is_new(brought, found, tree)? => {
-                    let (from, to) = (self.checkout.root(), self.state.path("tree"));
-                    own.put(&brought.path, b"", FileKind::Regular, time::now_ns())?;
-                    own.put_folder(brought.path.as_str())?;
-                    let (from, to) = (from.join(brought.path.as_str()), to.join(brought.path.as_str()));
-                    copy_folder(&from, &to)
-                        .map_err(|e| Error::io(format!("cannot copy `{}`", brought.path.shown()), e))?;
-                }
-                _ => {}
+                Some(found) => renew(brought, found, tree, || {
+                    own.put_new_folder(&brought.path)?;
+                    let path = brought.path.as_str();
+                    copy_folder(&self.checkout.root().join(path), &self.state.path("tree").join(path))
+                        .map_err(|e| Error::io(format!("cannot copy `{}`", brought.path.shown()), e))
+                })?,
+                None => {}
             }
         }
         Ok(())
@@ -208,12 +207,17 @@ impl Stage<'_> {
 }
 
 /// The variables that tell a test which state of the project it sees, for version tools that find no `.git`.
-pub(super) fn told(environment: Environment, checkout: &Checkout, status: &Status) -> Result<Environment> {
-    let parent = checkout.repository().store().check_in(&status.parent)?;
+pub(super) fn told(
+    environment: Environment,
+    checkout: &Checkout,
+    parent: &Hash,
+    tree: &Hash,
+) -> Result<Environment> {
+    let parent = checkout.repository().store().check_in(parent)?;
     let environment = environment
         .with("OCX_PARENT", parent.hash.as_str())
         .with("OCX_BRANCH", &parent.branch)
-        .with("OCX_TREE", status.tree_hash().as_str())
+        .with("OCX_TREE", tree.as_str())
         .with("SOURCE_DATE_EPOCH", time::epoch_seconds(parent.julian).to_string());
     Ok(environment)
 }
@@ -228,12 +232,20 @@ fn made_of(brought: &Brought) -> String {
     format!("layers/{}/made", layer_of(brought))
 }
 
-/// Whether what is brought along is other than when the tests had it last. Remembers it as it is.
-fn is_new(brought: &Brought, found: &Found, tree: &TestTree<'_>) -> Result<bool> {
+/// Does `act` if what is brought along is other than when the tests had it last, and remembers it only then: what was cut
+/// short is done again.
+fn renew(
+    brought: &Brought,
+    found: &Found,
+    tree: &TestTree<'_>,
+    act: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let name = format!("with {}", brought.path);
-    let is_new = tree.word(&name)?.as_deref() != Some(found.digest.as_str());
-    tree.keep_word(&name, found.digest.as_str())?;
-    Ok(is_new)
+    if tree.word(&name)?.as_deref() == Some(found.digest.as_str()) {
+        return Ok(());
+    }
+    act()?;
+    tree.keep_word(&name, found.digest.as_str())
 }
 
 /// Copies a folder with its links, modes and times.

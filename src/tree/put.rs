@@ -63,6 +63,19 @@ impl Tree {
             .map_err(|e| Error::io(format!("cannot make `{path}` in `{}`", self.root().display()), e.into()))
     }
 
+    /// Makes the folder at `path`, new and empty, in place of whatever is there.
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put).
+    pub(crate) fn put_new_folder(&self, path: &TreePath) -> Result<()> {
+        let (folders, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));
+        let way = self.forced_folder(folders).and_then(|folder| make_way(folder.as_fd(), name));
+        way.map_err(|e| {
+            Error::io(format!("cannot remove `{}` in `{}`", path.shown(), self.root().display()), e.into())
+        })?;
+        self.put_folder(path.as_str())
+    }
+
     /// Opens a folder below the root. A part of its path that is no folder becomes one.
     fn forced_folder(&self, path: &str) -> Result<OwnedFd, Errno> {
         let step = FOLDER | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -263,12 +263,6 @@ impl Workspace {
         self.state(|db| Journal::new(db).saved())
     }
 
-    /// What is known of each declared test on the files of a status.
-    fn evidence(&self, status: &Status, declared: &Declared) -> Result<Vec<TestEvidence>> {
-        let of = |test: &Test| Ok(TestEvidence { test: test.name.clone(), pass: self.pass(test, status)? });
-        declared.tests().iter().map(of).collect()
-    }
-
     /// The parent's declared tests; none if its file is missing or broken.
     fn parent_tests(&self, parent: &Hash) -> Declared {
         let store = self.checkout().repository().store();

@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, Password, TreePath};
 use crate::process::Supervisor;
 use crate::sync::Remote;
-use crate::testing::evidence::Pass;
+use crate::testing::evidence::TestEvidence;
 use crate::testing::{
     DECLARED_FILE, Declared, Jobs, StateFolder, Test, TestReport, TreesTaken, Waiter, Which, log,
 };
@@ -138,28 +138,26 @@ impl Workspace {
         let tree = status.tree_hash();
         let running = self.jobs.running();
         let latest = self.jobs.latest()?;
-        declared
-            .tests()
-            .iter()
-            .map(|test| {
-                let word = if self.jobs.pass(test, status)?.is_some() {
-                    "passed".into()
-                } else if running.as_ref().is_some_and(|r| r.test == test.name) {
-                    "running".into()
-                } else {
-                    last_word(latest.iter().find(|e| e.test == test.name), &tree)
-                };
-                Ok(Standing { name: test.name.clone(), command: test.command.clone(), word })
-            })
-            .collect()
+        let evidence = self.evidence(status, &declared)?;
+        let standing = |(test, known): (&Test, TestEvidence)| {
+            let word = if known.pass.is_some() {
+                "passed".into()
+            } else if running.as_ref().is_some_and(|r| r.test == test.name) {
+                "running".into()
+            } else {
+                last_word(latest.iter().find(|e| e.test == test.name), &tree)
+            };
+            Standing { name: test.name.clone(), command: test.command.clone(), word }
+        };
+        Ok(declared.tests().iter().zip(evidence).map(standing).collect())
     }
 
-    /// The pass of `test` on exactly the files of a status.
+    /// What is known of each declared test on exactly the files of a status.
     ///
     /// # Errors
-    /// As [`Jobs::pass`].
-    pub(crate) fn pass(&self, test: &Test, status: &Status) -> Result<Option<Pass>> {
-        self.jobs.pass(test, status)
+    /// As [`Jobs::evidence`].
+    pub(crate) fn evidence(&self, status: &Status, declared: &Declared) -> Result<Vec<TestEvidence>> {
+        self.jobs.evidence(declared.tests(), status)
     }
 
     /// Runs tests and waits, as [`Jobs::test`] does.

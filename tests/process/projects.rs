@@ -408,8 +408,9 @@ fn v05_a_test_in_the_working_folder_says_so_and_counts_only_as_long_as_nothing_t
     let passed = bench.passes();
     assert!(!passed.run.fresh && passed.run.brought[0].starts_with("the working folder "), "{passed:?}");
     let declared = bench.declared();
-    let counts =
-        || bench.jobs.pass(&declared.tests()[0], &bench.checkout.status().unwrap()).unwrap().is_some();
+    let counts = || {
+        bench.jobs.evidence(declared.tests(), &bench.checkout.status().unwrap()).unwrap()[0].pass.is_some()
+    };
     assert!(counts());
     bench.write("out/x", "evil\n");
     assert!(!counts(), "an ignored file is part of what was tested");

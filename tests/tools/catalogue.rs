@@ -161,17 +161,9 @@ fn the_help_of_every_command_is_as_its_snapshot_shows() {
     let mut help = String::new();
     for command in std::iter::once(String::new()).chain(declarations().map(Declaration::command)) {
         let mut out = Vec::new();
-        let mut terminal = cli::Terminal {
-            input: &mut std::io::empty(),
-            out: &mut out,
-            err: &mut std::io::sink(),
-            out_is_terminal: false,
-            err_is_terminal: false,
-            login: None,
-            password: None,
-            state: None,
-            global_settings: None,
-        };
+        let mut input = std::io::empty();
+        let mut err = std::io::sink();
+        let mut terminal = cli::Terminal::on(&mut input, &mut out, &mut err);
         let args = [command.as_str(), "--help"].iter().filter(|a| !a.is_empty()).map(Into::into).collect();
         assert_eq!(cli::run(args, &mut terminal), cli::Next::Exit(0));
         help.extend(["$ ocx ", &command, "\n", &String::from_utf8_lossy(&out), "\n"]);

@@ -91,17 +91,10 @@ fn every_server_of_the_readme_is_a_command_line() {
             is_served(words).then_some(words)
         });
         let Some(words) = words.filter(|words| words.starts_with('-')) else { continue };
-        let mut terminal = Terminal {
-            input: &mut std::io::empty(),
-            out: &mut std::io::sink(),
-            err: &mut std::io::sink(),
-            out_is_terminal: false,
-            err_is_terminal: false,
-            login: None,
-            password: None,
-            state: None,
-            global_settings: None,
-        };
+        let mut input = std::io::empty();
+        let mut out = std::io::sink();
+        let mut err = std::io::sink();
+        let mut terminal = Terminal::on(&mut input, &mut out, &mut err);
         let next = run(words.split_whitespace().map(OsString::from).collect(), &mut terminal);
         assert!(matches!(next, Next::Serve(_)), "{line}");
         count += 1;

@@ -184,17 +184,8 @@ mod tests {
     /// Runs a command line, and returns what came of it and what it wrote.
     fn ran(args: Vec<OsString>) -> (Next, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut terminal = Terminal {
-            input: &mut std::io::empty(),
-            out: &mut out,
-            err: &mut err,
-            out_is_terminal: false,
-            err_is_terminal: false,
-            login: None,
-            password: None,
-            state: None,
-            global_settings: None,
-        };
+        let mut input = std::io::empty();
+        let mut terminal = Terminal::on(&mut input, &mut out, &mut err);
         let next = run(args, &mut terminal);
         out.extend(err);
         (next, String::from_utf8_lossy(&out).into_owned())
@@ -291,17 +282,10 @@ mod tests {
     #[test]
     fn a_server_that_others_reach_is_remote_to_its_callers() {
         let bound = |line: &str| {
-            let mut terminal = Terminal {
-                input: &mut std::io::empty(),
-                out: &mut std::io::sink(),
-                err: &mut std::io::sink(),
-                out_is_terminal: false,
-                err_is_terminal: false,
-                login: None,
-                password: None,
-                state: None,
-                global_settings: None,
-            };
+            let mut input = std::io::empty();
+            let mut out = std::io::sink();
+            let mut err = std::io::sink();
+            let mut terminal = Terminal::on(&mut input, &mut out, &mut err);
             match run(words(line), &mut terminal) {
                 Next::Serve(serve) => serve.binding,
                 other => panic!("{other:?}"),

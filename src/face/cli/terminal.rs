@@ -36,7 +36,22 @@ pub struct Terminal<'a> {
     pub global_settings: Option<PathBuf>,
 }
 
-impl Terminal<'_> {
+impl<'a> Terminal<'a> {
+    /// A terminal on these streams, none of which a person watches. Nothing is known of a user.
+    pub fn on(input: &'a mut dyn Read, out: &'a mut dyn Write, err: &'a mut dyn Write) -> Self {
+        Self {
+            input,
+            out,
+            err,
+            out_is_terminal: false,
+            err_is_terminal: false,
+            login: None,
+            password: None,
+            state: None,
+            global_settings: None,
+        }
+    }
+
     /// Writes what a command did, and returns the exit code. A refusal is an answer in JSON if JSON is wanted. `names`
     /// are those of the command.
     pub fn say(&mut self, names: &[&str], json: bool, done: Result<String>) -> u8 {
