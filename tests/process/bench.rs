@@ -2,7 +2,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "declarations are written where they are used")]
 
 use std::fs::{self, FileTimes};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -38,14 +38,7 @@ impl Bench {
     /// As `declaring`, with tests that run under `supervisor`.
     pub fn under(supervisor: Supervisor, test: Value, files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for args in [
-            ["init", "r.fossil", "--user", "alice"].as_slice(),
-            &["open", "r.fossil", "tree", "--user", "alice"],
-        ] {
-            let ocx = Command::new(OCX).args(args).current_dir(folder.path()).output().unwrap();
-            assert!(ocx.status.success(), "{ocx:?}");
-        }
-        let checkout = Arc::new(Checkout::at(&folder.path().join("tree")).unwrap());
+        let checkout = checkout_in(folder.path());
         let state = StateFolder::at(folder.path().join("state"));
         let jobs = Jobs::new(Arc::clone(&checkout), supervisor, state);
         let mut bench = Self { folder, checkout, jobs, declared: Value::Null };
@@ -120,6 +113,17 @@ impl Bench {
         assert!(!result.passed(), "a wrong pass: {}", result.tail.join("\n"));
         result
     }
+}
+
+/// Makes a checkout in `tree/` of an empty repository.
+pub fn checkout_in(folder: &Path) -> Arc<Checkout> {
+    for args in
+        [["init", "r.fossil", "--user", "alice"].as_slice(), &["open", "r.fossil", "tree", "--user", "alice"]]
+    {
+        let ocx = Command::new(OCX).args(args).current_dir(folder).output().unwrap();
+        assert!(ocx.status.success(), "{ocx:?}");
+    }
+    Arc::new(Checkout::at(&folder.join("tree")).unwrap())
 }
 
 /// Whether the tests of a project can run here. Says so if they cannot: then nothing is shown of it.

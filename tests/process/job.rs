@@ -3,12 +3,12 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
     sync::Arc,
     thread::sleep,
     time::Duration,
 };
 
+use crate::bench::checkout_in;
 use crate::until;
 use ocx::cancel::Cancel;
 use ocx::checkout::Checkout;
@@ -28,15 +28,8 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for args in [
-            ["init", "r.fossil", "--user", "alice"].as_slice(),
-            &["open", "r.fossil", "tree", "--user", "alice"],
-        ] {
-            let ocx = Command::new(OCX).args(args).current_dir(folder.path()).output().unwrap();
-            assert!(ocx.status.success(), "{ocx:?}");
-        }
+        let checkout = checkout_in(folder.path());
         fs::write(folder.path().join("tree/base.txt"), "one\n").unwrap();
-        let checkout = checkout(folder.path());
         Self { jobs: jobs(&checkout, folder.path()), checkout, folder }
     }
 
