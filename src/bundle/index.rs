@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::name::Hash;
-use crate::transfer::{Basis, Row};
+use crate::transfer::{Basis, Keep, Row};
 
 /// The most artifacts that one bundle may hold.
 const ROWS_MAX: usize = 8_000_000;
@@ -50,7 +50,7 @@ pub(super) fn rows(db: &Connection) -> Result<Vec<Row>> {
                 invalid(format!("the basis of artifact `{}` is no artifact hash", hash.short()))
             })?),
         });
-        rows.push(Row { id, hash, size, basis: Basis::None });
+        rows.push(Row { id, hash, size, basis: Basis::None, keep: Keep::Public });
     }
     resolve(&mut rows, &bases)?;
     Ok(rows)

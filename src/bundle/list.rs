@@ -60,6 +60,7 @@ impl Bundle {
             return Err(missing(hash));
         }
         let findings = self.staged().verify(|hash| Err(missing(hash)))?;
+        findings.refuse_control_as_content()?;
         Ok(self.contents_of(&findings))
     }
 
@@ -71,6 +72,7 @@ impl Bundle {
         let db = connect(store.path())?;
         let mut bases = Bases::of(&db, self.staged())?;
         let findings = self.staged().verify(|hash| bases.content(hash))?;
+        findings.refuse_control_as_content()?;
         Ok(self.contents_of(&findings))
     }
 

@@ -210,42 +210,6 @@ unsafe extern "C" {
 unsafe extern "C" {
     pub fn ocx_transaction_end(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
 }
-pub type OcxExchange = ::core::option::Option<
-    unsafe extern "C" fn(
-        context: *mut ::core::ffi::c_void,
-        login_card: OcxText,
-        body: OcxText,
-        reply: *mut OcxText,
-    ) -> ::core::ffi::c_int,
->;
-#[repr(C)]
-#[derive(Debug, Copy, Clone)]
-pub struct OcxSyncCall {
-    pub url: *const ::core::ffi::c_char,
-    pub user: *const ::core::ffi::c_char,
-    pub password: *const ::core::ffi::c_char,
-    pub local_user: *const ::core::ffi::c_char,
-    pub push: ::core::ffi::c_int,
-    pub pull: ::core::ffi::c_int,
-    pub is_private: ::core::ffi::c_int,
-    pub unversioned: ::core::ffi::c_int,
-    pub exchange: OcxExchange,
-    pub release:
-        ::core::option::Option<unsafe extern "C" fn(context: *mut ::core::ffi::c_void, reply: OcxText)>,
-    pub context: *mut ::core::ffi::c_void,
-}
-impl Default for OcxSyncCall {
-    fn default() -> Self {
-        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
-        unsafe {
-            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
-            s.assume_init()
-        }
-    }
-}
-unsafe extern "C" {
-    pub fn ocx_sync(arg1: *mut OcxSession, arg2: *const OcxSyncCall, arg3: *mut OcxOutcome);
-}
 unsafe extern "C" {
     pub fn ocx_set_remote(
         arg1: *mut OcxSession,
@@ -258,18 +222,11 @@ unsafe extern "C" {
     pub fn ocx_remote(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
 }
 unsafe extern "C" {
-    pub fn ocx_clone(
-        arg1: *mut OcxSession,
-        arg2: *const OcxSyncCall,
-        path: *const ::core::ffi::c_char,
-        arg3: *mut OcxOutcome,
-    );
-}
-unsafe extern "C" {
-    pub fn ocx_finish_clone(
+    pub fn ocx_new_clone(
         arg1: *mut OcxSession,
         path: *const ::core::ffi::c_char,
         local_user: *const ::core::ffi::c_char,
+        project: *const ::core::ffi::c_char,
         arg2: *mut OcxOutcome,
     );
 }

@@ -19,7 +19,6 @@ mod queue;
 mod session;
 mod thread;
 mod transaction;
-mod transport;
 mod wait;
 
 use std::ffi::{CString, OsString};
@@ -33,7 +32,6 @@ use libz_sys as _;
 use pool::{SessionPool, call};
 use session::{c_path, c_string};
 pub use transaction::Transaction;
-pub use transport::Transport;
 pub use wait::{with_cancel, with_timeout};
 
 use crate::error::{Error, Kind, Result};
@@ -45,27 +43,6 @@ pub struct Output {
     pub out: String,
     /// Standard error, likewise.
     pub err: String,
-}
-
-/// A push, pull or clone.
-#[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own, as it is in the protocol")]
-pub struct SyncRequest {
-    /// The server, without user and password.
-    pub url: String,
-    /// Login and password on the server.
-    pub login: Option<(String, String)>,
-    /// The local login that received artifacts are booked under.
-    pub local_user: String,
-    /// Send what the server lacks.
-    pub push: bool,
-    /// Fetch what is lacking here.
-    pub pull: bool,
-    /// Include private artifacts.
-    pub private: bool,
-    /// Include unversioned files, both ways.
-    pub unversioned: bool,
-    /// Carries the round trips.
-    pub transport: Box<dyn Transport>,
 }
 
 /// Runs a Fossil command in `directory`, in a state of its own, as the login `user`. Returns what it wrote.
@@ -90,17 +67,6 @@ pub fn command(directory: &Path, args: &[&str], user: Option<&str>) -> Result<Ou
         SessionPool::once("Fossil's command failed", |s| s.command(&directory, &args, user.as_ref()))
             .map(|e| Output { out: e.out, err: e.err })
     })?
-}
-
-/// Pushes or pulls between the repository at `path` and a server. The transport sees every card and knows what
-/// happened; this returns only whether Fossil's code ran to its end.
-///
-/// # Errors
-/// What Fossil's code met on this side ([`Kind::Busy`], [`Kind::DiskFull`], ...).
-pub fn sync(path: &Path, request: SyncRequest) -> Result<bool> {
-    let path = path.to_owned();
-    let mut sync = sync_of(request)?;
-    call(move |pool| pool.warm(&path, "cannot sync", |s| s.sync(&mut sync)).map(|e| e.code == 0))?
 }
 
 /// Remembers a server in the repository at `path` as Fossil does: it obscures the password and does not encrypt it.
@@ -129,24 +95,17 @@ pub fn remote(path: &Path) -> Result<(String, String)> {
     Ok(out.split_once('\n').map_or((out.clone(), String::new()), |(u, p)| (u.to_owned(), p.to_owned())))
 }
 
-/// Fetches a clone of a server's repository into a new file at `path`, for [`finish_clone`]. Nothing is derived yet,
-/// and no delta that came was compared with its hash.
-///
-/// # Errors
-/// As for [`sync`]; the transport knows why a server refused.
-pub fn clone(path: &Path, request: SyncRequest) -> Result<()> {
-    let c_path = c_path(path)?;
-    let mut sync = sync_of(request)?;
-    call(move |_| SessionPool::once("cannot clone", |s| s.clone_to(&mut sync, &c_path)).map(drop))?
-}
-
-/// Derives the tables that the clone at `path` lacks, with `user` as its administrator.
+/// Makes a repository file at `path` for a clone: of the project with that code, without artifacts, with `user` as its
+/// administrator.
 ///
 /// # Errors
 /// As for [`check_in`].
-pub fn finish_clone(path: &Path, user: &str) -> Result<()> {
+pub fn new_clone(path: &Path, user: &str, project: &str) -> Result<()> {
     let (path, user) = (c_path(path)?, c_string("the user", user.as_bytes())?);
-    call(move |_| SessionPool::once("cannot finish the clone", |s| s.finish_clone(&path, &user)).map(drop))?
+    let project = c_string("the project", project.as_bytes())?;
+    call(move |_| {
+        SessionPool::once("cannot make the clone", |s| s.new_clone(&path, &user, &project)).map(drop)
+    })?
 }
 
 /// Turns the copy of a repository at `path` into a clone with `user` as its administrator.
@@ -204,25 +163,4 @@ pub fn plain(args: Vec<OsString>) -> i32 {
         Ok(args) => session::plain_main(&args),
         Err(_) => 2,
     }
-}
-
-fn sync_of(request: SyncRequest) -> Result<transport::SyncCall> {
-    let (user, password) = match request.login {
-        Some((user, password)) => (
-            Some(c_string("the user", user.as_bytes())?),
-            Some(c_string("the password", password.as_bytes())?),
-        ),
-        None => (None, None),
-    };
-    Ok(transport::SyncCall {
-        url: c_string("the URL", request.url.as_bytes())?,
-        user,
-        password,
-        local_user: c_string("the user", request.local_user.as_bytes())?,
-        push: request.push,
-        pull: request.pull,
-        private: request.private,
-        unversioned: request.unversioned,
-        transport: request.transport,
-    })
 }

@@ -1,7 +1,6 @@
 //! The session pool: one warm session per repository, which the engine thread keeps between calls.
 //!
-//! A call takes its session out of the pool. While it waits for a server, other calls run. One on the same repository
-//! opens a session of its own.
+//! A call takes its session out of the pool while it runs.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::CString;
@@ -162,13 +161,11 @@ impl SessionPool {
     }
 
     fn keep(&self, one: Warm) {
-        // Another was opened while this one waited for a server.
-        let other = self.find(&one.path);
         let mut warm = self.warm.borrow_mut();
         let oldest = (warm.len() >= WARM_SESSIONS).then(|| warm.remove(0));
         warm.push(one);
         drop(warm);
-        drop((other, oldest));
+        drop(oldest);
     }
 }
 

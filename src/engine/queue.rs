@@ -99,29 +99,22 @@ impl Queue {
         jobs.waiting.remove(at).map(|(_, job)| job)
     }
 
-    /// Runs the calls that come until `ended` is set and [`wake`](Self::wake) was called.
-    pub fn serve_until(&self, ended: &AtomicBool) {
-        while let Some(job) = self.next(ended) {
+    /// Runs the calls that come, for ever.
+    pub fn serve(&self) {
+        loop {
+            let job = self.next();
             job();
         }
     }
 
-    fn next(&self, ended: &AtomicBool) -> Option<Job> {
+    fn next(&self) -> Job {
         let mut jobs = self.jobs.lock();
-        while !ended.load(Ordering::SeqCst) {
+        loop {
             if let Some((_, job)) = jobs.waiting.pop_front() {
-                return Some(job);
+                return job;
             }
             self.changed.wait(&mut jobs);
         }
-        None
-    }
-
-    /// Has the serving thread look at its flag.
-    pub fn wake(&self) {
-        // Under the lock: else it could come between the thread's look at the flag and its wait.
-        let _jobs = self.jobs.lock();
-        self.changed.notify_one();
     }
 
     /// Refuses what waits and what comes: nobody serves any more.
@@ -212,7 +205,7 @@ mod tests {
     fn held(capacity: usize) -> Held {
         let queue = Queue::new(capacity);
         let serving = Arc::clone(&queue);
-        thread::spawn(move || serving.serve_until(&AtomicBool::new(false)));
+        thread::spawn(move || serving.serve());
         let (release, released) = mpsc::channel();
         let (begun, has_begun) = mpsc::channel();
         let first = queue.start(move || {

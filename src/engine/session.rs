@@ -8,7 +8,6 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 
 use super::bindings as c;
-use super::transport::{self, SyncCall};
 use crate::error::{Error, Kind, Result};
 
 /// How a call into C ended, and what it wrote.
@@ -163,14 +162,6 @@ impl Session {
         self.call(|s, o| unsafe { c::ocx_transaction_end(s, o) })
     }
 
-    /// Pushes or pulls in the open repository.
-    pub fn sync(&mut self, sync: &mut SyncCall) -> CallOutcome {
-        transport::with_c(sync, |raw| {
-            // SAFETY: I2, I5, I6 - callbacks do not unwind, and `raw` and what it names outlive the call.
-            self.call(|s, o| unsafe { c::ocx_sync(s, raw, o) })
-        })
-    }
-
     /// Remembers a server, or none.
     pub fn set_remote(&mut self, url: Option<&CString>, password: Option<&CString>) -> CallOutcome {
         let optional = |s: Option<&CString>| s.map_or(ptr::null(), |s| s.as_ptr());
@@ -185,18 +176,10 @@ impl Session {
         self.call(|s, o| unsafe { c::ocx_remote(s, o) })
     }
 
-    /// Fetches a clone over the network into a new file.
-    pub fn clone_to(&mut self, sync: &mut SyncCall, path: &CString) -> CallOutcome {
-        transport::with_c(sync, |raw| {
-            // SAFETY: I2, I5, I6 - as in `sync`.
-            self.call(|s, o| unsafe { c::ocx_clone(s, raw, path.as_ptr(), o) })
-        })
-    }
-
-    /// Derives what a fetched clone lacks.
-    pub fn finish_clone(&mut self, path: &CString, user: &CString) -> CallOutcome {
+    /// Makes a repository file for a clone.
+    pub fn new_clone(&mut self, path: &CString, user: &CString, project: &CString) -> CallOutcome {
         // SAFETY: I2, I5 - as in `command`.
-        self.call(|s, o| unsafe { c::ocx_finish_clone(s, path.as_ptr(), user.as_ptr(), o) })
+        self.call(|s, o| unsafe { c::ocx_new_clone(s, path.as_ptr(), user.as_ptr(), project.as_ptr(), o) })
     }
 
     /// Makes a copied repository file a clone of its own.

@@ -41,6 +41,22 @@ pub fn unpack(packed: &[u8], max: usize) -> Result<Vec<u8>> {
     Ok(content)
 }
 
+/// The size that `packed` declares for its content.
+pub(crate) fn declared_size(packed: &[u8]) -> usize {
+    packed.first_chunk().map_or(0, |size| u32::from_be_bytes(*size) as usize)
+}
+
+/// The first bytes of the content, at most `count`.
+///
+/// # Errors
+/// [`Kind::Corrupt`] when the stream is damaged already there.
+pub(crate) fn beginning(packed: &[u8], count: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut reader = ZlibDecoder::new(packed.get(4..).unwrap_or_default()).take(count);
+    reader.read_to_end(&mut bytes).map_err(|e| damaged(&e.to_string()).caused_by(e))?;
+    Ok(bytes)
+}
+
 /// Compresses `content`.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::author::{Author, LEAD_MAX_S, write_as};
 use crate::error::{Error, Kind, Result};
 use crate::format::packed;
+use crate::format::sync_message::UnversionedEntry;
 use crate::name::{Hash, UnversionedName, User, time};
 use crate::repo::Repository;
 use crate::repo::store::{has_table, hash, text};
@@ -153,22 +154,49 @@ impl Unversioned {
         {
             return Ok(old);
         }
-        let compressed = packed::pack(bytes)?;
-        // Fossil's own measure of whether compression pays.
-        let is_worth_it = compressed.len() as u64 * 5 <= bytes.len() as u64 * 4;
         let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-        let stored = if is_worth_it { compressed } else { bytes.to_vec() };
+        let stored = Stored::of(bytes.to_vec())?;
         let name = name.clone();
         write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
             author.db().execute_batch(TABLE)?;
             let time = next_time(author.db(), &name)?;
             let rcvid = author.receipt()?;
-            author.db().execute(
-                "REPLACE INTO unversioned(name, rcvid, mtime, hash, sz, encoding, content) VALUES(?1,?2,?3,?4,?5,?6,?7)",
-                rusqlite::params![name.as_str(), rcvid, time, hash.as_str(), size, is_worth_it, stored],
-            )?;
+            let row = (name.as_str(), rcvid, time, hash.as_str(), size, stored.is_packed, stored.bytes);
+            author.db().execute(WRITE, row)?;
             forget_hash(author)?;
             held(author.db(), &name)?.ok_or_else(|| no_file(&name))
+        })
+    }
+
+    /// Keeps files as another repository has them, with its dates. Those without content are gone there. Refuses all of
+    /// them if one is not what its hash says.
+    pub(crate) fn receive(&self, files: Vec<(UnversionedEntry, Option<Vec<u8>>)>, user: &User) -> Result<()> {
+        let mut rows = Vec::with_capacity(files.len());
+        for (file, content) in files {
+            let name = UnversionedName::parse(&file.name)?;
+            let Some((hash, content)) = file.hash.zip(content) else {
+                rows.push((name, file.mtime, None, 0, Stored::default()));
+                continue;
+            };
+            Self::check_size(&name, content.len() as u64)?;
+            if !hash.names(&content) {
+                let what =
+                    format!("the unversioned file `{name}` does not have the hash that is given for it");
+                return Err(Error::new(Kind::Corrupt, what).with_hint("Get it anew."));
+            }
+            let size = i64::try_from(content.len()).unwrap_or(i64::MAX);
+            rows.push((name, file.mtime, Some(hash.to_string()), size, Stored::of(content)?));
+        }
+        write_as(&self.repository, user, move |author: &mut Author<'_, '_>| {
+            author.db().execute_batch(TABLE)?;
+            let rcvid = author.receipt()?;
+            let mut write = author.db().prepare(WRITE)?;
+            for (name, mtime, hash, size, stored) in &rows {
+                let is_packed = stored.is_packed;
+                write.execute((name.as_str(), rcvid, mtime, hash, size, is_packed, &stored.bytes))?;
+            }
+            drop(write);
+            forget_hash(author)
         })
     }
 
@@ -185,6 +213,26 @@ impl Unversioned {
             author.db().execute(sql, (name.as_str(), time))?;
             forget_hash(author)
         })
+    }
+}
+
+const WRITE: &str = "REPLACE INTO unversioned(name, rcvid, mtime, hash, sz, encoding, content)
+    VALUES(?1,?2,?3,?4,?5,?6,?7)";
+
+/// A file's bytes as they are stored.
+#[derive(Default)]
+struct Stored {
+    /// Nothing for a file that is gone.
+    bytes: Option<Vec<u8>>,
+    is_packed: bool,
+}
+
+impl Stored {
+    fn of(bytes: Vec<u8>) -> Result<Self> {
+        let packed = packed::pack(&bytes)?;
+        // Fossil's own measure of whether compression pays.
+        let is_packed = packed.len() as u64 * 5 <= bytes.len() as u64 * 4;
+        Ok(Self { bytes: Some(if is_packed { packed } else { bytes }), is_packed })
     }
 }
 

@@ -13,7 +13,6 @@ mod names;
 mod rows;
 mod setting;
 mod user;
-mod whole;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

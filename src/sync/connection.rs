@@ -27,7 +27,7 @@ const IDLE_MAX: Duration = Duration::from_secs(50);
 /// How many lines without use are kept.
 const IDLE_COUNT: usize = 8;
 
-/// What an exchange may cost.
+/// What an exchange, and a sync of several exchanges, may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// How long connecting may take. 10 s by default.
@@ -38,16 +38,30 @@ pub struct Limits {
     pub stall: Duration,
     /// How many bytes the reply may have, as sent and also expanded. 256 MiB by default.
     pub reply_bytes: usize,
+    /// How long all exchanges of one pull, push or clone may take together. An hour by default.
+    pub sync: Duration,
+    /// How many bytes one pull or clone may bring, as compressed. 16 GiB by default.
+    pub sync_bytes: u64,
+    /// How many artifacts one pull or clone may bring or name. 4 million by default.
+    pub sync_artifacts: usize,
+}
+
+impl Limits {
+    /// The usual ones.
+    pub const USUAL: Self = Self {
+        connect: Duration::from_secs(10),
+        whole: Duration::from_mins(2),
+        stall: Duration::from_mins(1),
+        reply_bytes: 256 << 20,
+        sync: Duration::from_hours(1),
+        sync_bytes: 16 << 30,
+        sync_artifacts: 4_000_000,
+    };
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(10),
-            whole: Duration::from_mins(2),
-            stall: Duration::from_mins(1),
-            reply_bytes: 256 << 20,
-        }
+        Self::USUAL
     }
 }
 

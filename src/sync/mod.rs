@@ -1,20 +1,23 @@
-//! Push, pull, sync and clone: Fossil's own sync code over our own HTTP.
+//! Push, pull, sync and clone: Fossil's protocol over HTTP.
 //!
-//! Fossil's result and exit status say "fine" for most failures. What happened is read from the cards that
-//! pass by, and after a push the server is asked whether it holds what was sent.
+//! What comes is staged, judged and taken in by [`transfer`](crate::transfer), all of it or nothing. After a push the server
+//! is asked for each artifact that was sent.
 
 pub mod client;
 mod clone;
 mod connection;
-mod fossil_client;
+mod fetch;
+mod offer;
 mod options;
 mod outcome;
 mod peer;
+mod pull;
+mod push;
 mod push_pull;
 mod questions;
-mod quick;
 mod remembered;
 pub mod remote;
+mod rounds;
 mod unversioned;
 mod url;
 

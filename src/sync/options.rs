@@ -1,6 +1,9 @@
 //! What a sync is to do.
 
+use std::fmt;
+
 use crate::cancel::Cancel;
+use crate::transfer::Progress;
 
 /// What a sync is to do.
 ///
@@ -10,7 +13,7 @@ use crate::cancel::Cancel;
 /// let options = SyncOptions::both().with_unversioned().until(&cancel);
 /// assert!(options.push && options.pull && options.unversioned && !options.private);
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own, as it is in the protocol")]
 pub struct SyncOptions {
     /// Send what the server lacks.
@@ -23,6 +26,8 @@ pub struct SyncOptions {
     pub unversioned: bool,
     /// Ends it from another thread.
     pub cancel: Cancel,
+    /// Called while artifacts come, with how many came and how many that are by now known of.
+    pub progress: Option<Progress>,
 }
 
 impl SyncOptions {
@@ -56,9 +61,26 @@ impl SyncOptions {
         Self { unversioned: true, ..self }
     }
 
+    /// Calls `progress` while artifacts come.
+    #[must_use]
+    pub fn with_progress(self, progress: Progress) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
+
     /// The handle that may end it.
     #[must_use]
     pub fn until(self, cancel: &Cancel) -> Self {
         Self { cancel: cancel.clone(), ..self }
+    }
+}
+
+impl fmt::Debug for SyncOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SyncOptions")
+            .field("push", &self.push)
+            .field("pull", &self.pull)
+            .field("private", &self.private)
+            .field("unversioned", &self.unversioned)
+            .finish_non_exhaustive()
     }
 }

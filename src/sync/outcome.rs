@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::unversioned::UnversionedChanges;
+use crate::name::Hash;
 
 /// What a push or pull did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +50,9 @@ pub struct Synced {
     pub received: Option<Outcome>,
     /// What became of unversioned files, likewise.
     pub unversioned: Option<UnversionedChanges>,
+    /// Artifacts that what was received names, and that are neither here nor given by the server: they are private or
+    /// shunned there, or lost.
+    pub gaps: Vec<Hash>,
 }
 
 impl fmt::Display for Synced {
@@ -61,7 +65,14 @@ impl fmt::Display for Synced {
         let parts = [&self.sent, &self.received].into_iter().flatten().filter(is_told);
         let parts = parts.map(ToString::to_string);
         let parts: Vec<_> = parts.chain(self.unversioned.iter().map(ToString::to_string)).collect();
-        f.write_str(&parts.join("; "))
+        f.write_str(&parts.join("; "))?;
+        match self.gaps.as_slice() {
+            [] => Ok(()),
+            [one, rest @ ..] => {
+                let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+                write!(f, "; the server does not give `{}`{more}, which some check-in names", one.short())
+            }
+        }
     }
 }
 

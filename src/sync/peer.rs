@@ -1,7 +1,7 @@
-//! A server, as one call talks to it: what it is asked in a few cards, beside Fossil's own sync.
+//! A server, as one call talks to it: one request at a time, with the login.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use sha1::{Digest, Sha1};
 
@@ -9,88 +9,88 @@ use super::client::Exchange;
 use super::remote::Remote;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
-use crate::format::sync_message::{Reply, UnversionedEntry};
+use crate::format::sync_message::Reply;
 use crate::name::{Hash, Password, User, time};
 use crate::repo::Repository;
 
 /// The client's version. Without it, servers take a client for one that knows no SHA3 hashes.
 const CLIENT: &str = "pragma client-version 22800 20260311 113146\n";
 
+/// What stands for the code of a repository that has none.
+const NO_CODE: &str = "x";
+
+/// The most artifacts that one request asks for by name. A reply has its limit.
+const ASKED_MAX: usize = 100;
+
 /// The hash that no set of unversioned files has.
 const NO_SUCH_SET: &str = "0000000000000000000000000000000000000000";
 
-/// A server of a repository's project, as one call talks to it.
+/// A server of a project, as one call talks to it.
 pub(super) struct Peer<'a> {
     remote: &'a Remote,
-    exchange: Arc<Exchange>,
+    exchange: Exchange,
     code: String,
     project: String,
 }
 
 impl<'a> Peer<'a> {
+    /// The server as one of the repository's project.
     pub fn new(repository: &Repository, remote: &'a Remote, cancel: &Cancel) -> Result<Self> {
         let store = repository.store();
         Ok(Self {
-            remote,
-            exchange: Arc::new(Exchange::new(remote, cancel)),
-            code: store.setting("server-code")?.unwrap_or_else(|| "x".to_owned()),
+            code: store.setting("server-code")?.unwrap_or_else(|| NO_CODE.to_owned()),
             project: store.project_code()?,
+            ..Self::stranger(remote, cancel)
         })
+    }
+
+    /// A server of whose project nothing is known yet.
+    pub fn stranger(remote: &'a Remote, cancel: &Cancel) -> Self {
+        let exchange = Exchange::new(remote, cancel);
+        Self { remote, exchange, code: NO_CODE.to_owned(), project: String::new() }
+    }
+
+    /// The code of the project; empty while it is not known.
+    pub fn project(&self) -> &str {
+        &self.project
+    }
+
+    /// Notes which project it is. A login proves itself by it, too.
+    pub fn is_of(&mut self, project: &str) {
+        project.clone_into(&mut self.project);
     }
 
     pub fn remote(&self) -> &Remote {
         self.remote
     }
 
-    pub fn exchange(&self) -> Arc<Exchange> {
-        Arc::clone(&self.exchange)
+    /// Those of the artifacts that the server holds and this login may read. Each that the server does not list anyway,
+    /// among what it has put in no cluster yet, is asked for by name.
+    pub fn held_of(&self, hashes: &[Hash], private: bool) -> Result<BTreeSet<Hash>> {
+        // To answer this the server writes nothing, while Fossil 2.21 commits a row of its own for each `gimme`.
+        let mut held = self.ask(&self.pull_cards(private))?.listed;
+        let rest: Vec<Hash> = hashes.iter().filter(|hash| !held.contains(hash)).copied().collect();
+        for some in rest.chunks(ASKED_MAX) {
+            let wanted =
+                some.iter().fold(String::new(), |cards, hash| cards + "gimme " + hash.as_str() + "\n");
+            let reply = self.ask(&format!("{}{wanted}", self.pull_cards(private)))?;
+            // What does not fit into the reply is listed.
+            held.extend(reply.files.into_iter().chain(reply.listed));
+        }
+        let asked: BTreeSet<&Hash> = hashes.iter().collect();
+        held.retain(|hash| asked.contains(hash));
+        Ok(held)
     }
 
     /// Whether the server holds all of these, which this login may read.
     pub fn holds(&self, hashes: &[Hash], private: bool) -> Result<bool> {
-        let mut held = std::collections::BTreeSet::new();
-        // A reply has its limit. Most often there are few tips.
-        for some in hashes.chunks(100) {
-            let wanted =
-                some.iter().fold(String::new(), |cards, hash| cards + "gimme " + hash.as_str() + "\n");
-            held.extend(self.ask(&format!("{}{wanted}", self.pull_cards(private)))?.files);
-        }
+        let held = self.held_of(hashes, private)?;
         Ok(hashes.iter().all(|hash| held.contains(hash)))
     }
 
-    /// Whether the server lists all of these among what it holds and has put in no cluster yet. New artifacts are
-    /// there. To answer this the server writes nothing, while Fossil 2.21 commits a row of its own for each `gimme`.
-    fn lists(&self, hashes: &[Hash], private: bool) -> Result<bool> {
-        let listed = self.ask(&self.pull_cards(private))?.listed;
-        Ok(hashes.iter().all(|hash| listed.contains(hash)))
-    }
-
-    /// Makes sure that the server holds these. It said nothing against them when they were sent.
-    ///
-    /// It takes a request of its own, after the one that sent them: in the same request Fossil neither lists what was
-    /// just sent nor gives it back (its table `onremote`), and the absence of a `gimme` proves nothing, since it
-    /// drops shunned artifacts without a word.
-    pub fn make_sure(&self, hashes: &[Hash], private: bool) -> Result<()> {
-        let held = match self.lists(hashes, private) {
-            Ok(false) | Err(_) => self.holds(hashes, private),
-            listed => listed,
-        };
-        let why = match held {
-            Ok(true) => return Ok(()),
-            // A login may be allowed to write and not to read: then there is nothing better than the server's silence.
-            Err(e) if e.kind() == Kind::Denied => return Ok(()),
-            Err(e) if e.kind() == Kind::Cancelled => return Err(e),
-            Ok(false) => format!("the server at {self} does not hold what was sent"),
-            Err(e) => format!("it is not known whether the server at {self} holds what was sent: {e}"),
-        };
-        Err(Error::new(Kind::NotPushed, why)
-            .with_hint("Push again; if that does not help, ask who runs the server."))
-    }
-
     /// The server's unversioned files, deleted ones too.
-    pub fn unversioned(&self) -> Result<Vec<UnversionedEntry>> {
-        let reply = self.ask(&format!("{}pragma uv-hash {NO_SUCH_SET}\n", self.pull_card()))?;
-        Ok(reply.unversioned)
+    pub fn unversioned(&self) -> Result<Reply> {
+        self.ask(&format!("{}pragma uv-hash {NO_SUCH_SET}\n", self.pull_card()))
     }
 
     /// Sends cards in one request. A reply that reports a failure is an error.
@@ -99,13 +99,18 @@ impl<'a> Peer<'a> {
         reply.error().map_or(Ok(reply), Err)
     }
 
-    /// Sends cards in one request, with the login.
+    /// Sends cards in one request, with the login. Returns what the reply says.
     pub fn send(&self, cards: &[u8]) -> Result<Reply> {
+        let bytes = self.talk(cards, true)?;
+        Reply::read(&bytes).map_err(|e| self.blame(e))
+    }
+
+    /// Sends cards in one request, with the login or without. Returns the reply.
+    pub fn talk(&self, cards: &[u8], with_login: bool) -> Result<Vec<u8>> {
         let body = [CLIENT.as_bytes(), cards, format!("# {}\n", once()).as_bytes()].concat();
-        let login = self.remote.login();
+        let login = self.remote.login().filter(|_| with_login);
         let card = login.map(|(user, password)| login_card(user, password, &self.project, &body));
-        let reply = self.exchange.exchange(card.as_deref().map(str::as_bytes), &body)?;
-        Ok(Reply::read(&reply))
+        self.exchange.exchange(card.as_deref().map(str::as_bytes), &body)
     }
 
     /// Finds out whether a failed login means a wrong project, since the secret includes the project's code. Asks
@@ -114,8 +119,8 @@ impl<'a> Peer<'a> {
         if e.kind() != Kind::LoginFailed {
             return e;
         }
-        let body = format!("{CLIENT}{}", self.pull_card());
-        match self.exchange.exchange(None, body.as_bytes()).map(|reply| Reply::read(&reply).error()) {
+        let asked = self.talk(self.pull_card().as_bytes(), false).and_then(|reply| Reply::read(&reply));
+        match asked.map(|reply| reply.error()) {
             Ok(Some(other)) if other.kind() == Kind::Foreign => other,
             _ => e,
         }
@@ -125,13 +130,22 @@ impl<'a> Peer<'a> {
         format!("pull {} {}\n", self.code, self.project)
     }
 
-    fn pull_cards(&self, private: bool) -> String {
-        let pragma = if private { "pragma send-private\n" } else { "" };
-        format!("{pragma}{}", self.pull_card())
-    }
-
     pub fn push_card(&self) -> String {
         format!("push {} {}\n", self.code, self.project)
+    }
+
+    fn pull_cards(&self, private: bool) -> String {
+        format!("{}{}", private_card(private), self.pull_card())
+    }
+
+    /// Names the server in an error about what it sent.
+    pub fn blame(&self, e: Error) -> Error {
+        if !matches!(e.kind(), Kind::Internal | Kind::Corrupt | Kind::Invalid | Kind::Refused) {
+            return e;
+        }
+        Error::new(Kind::Refused, format!("what {self} sent cannot be used: {e}"))
+            .with_hint("Try another server, or have that one checked for damage.")
+            .caused_by(e)
     }
 }
 
@@ -141,24 +155,19 @@ impl fmt::Display for Peer<'_> {
     }
 }
 
-/// Names the server in an error of Fossil's code about what the server sent.
-pub(super) fn blame(remote: &Remote, e: Error) -> Error {
-    if !matches!(e.kind(), Kind::Internal | Kind::Corrupt) {
-        return e;
-    }
-    Error::new(Kind::Refused, format!("what {remote} sent cannot be used: {e}"))
-        .with_hint("Try another server, or have that one checked for damage.")
+/// The card that asks for private artifacts too, or none.
+pub(super) fn private_card(private: bool) -> &'static str {
+    if private { "pragma send-private\n" } else { "" }
 }
 
-/// The login for Fossil's own code. Refuses a user without a password, for whom that code would end the process.
-pub(super) fn login(remote: &Remote) -> Result<Option<(String, String)>> {
+/// Refuses a user without a password, before anything is asked.
+pub(super) fn check_login(remote: &Remote) -> Result<()> {
     match (remote.user(), remote.password()) {
-        (None, _) => Ok(None),
-        (Some(user), Some(password)) => Ok(Some((user.to_string(), password.reveal().to_owned()))),
         (Some(user), None) => {
             Err(Error::new(Kind::LoginFailed, format!("no password is known for `{user}` at {remote}"))
                 .with_hint("Give the password, or remember it with the remote."))
         }
+        _ => Ok(()),
     }
 }
 

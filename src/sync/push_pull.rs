@@ -1,16 +1,14 @@
 //! Push, pull and both: what is sent and received, and whether the server holds it.
 
-use std::collections::BTreeSet;
-
-use super::fossil_client::{Log, LoggedTransport, SyncLock, take_log};
 use super::options::SyncOptions;
 use super::outcome::{Outcome, Synced};
-use super::peer::{Peer, blame, login};
+use super::peer::Peer;
+use super::pull::pull;
+use super::push::push;
 use super::remote::Remote;
-use super::{quick, unversioned};
-use crate::engine::{self, SyncRequest};
+use super::unversioned;
 use crate::error::{Error, Kind, Result};
-use crate::name::Hash;
+use crate::name::{Hash, User};
 use crate::repo::Repository;
 
 impl Repository {
@@ -38,124 +36,48 @@ impl Repository {
     /// [`Kind::LoginFailed`], [`Kind::Denied`] when the login may not do that, [`Kind::Foreign`] for another project,
     /// [`Kind::Refused`] with the server's words, [`Kind::Unreachable`], [`Kind::Untrusted`], [`Kind::TimedOut`],
     /// [`Kind::TooLarge`], [`Kind::Cancelled`]; [`Kind::NotPushed`] when the server says nothing wrong and still lacks
-    /// something; [`Kind::Busy`], [`Kind::DiskFull`] on this side. What was not taken stays marked as unsent, and
-    /// what was received by then stays.
+    /// something; [`Kind::Busy`], [`Kind::DiskFull`] on this side. What was not sent stays marked as unsent. What is
+    /// received is taken in whole or not at all.
     pub fn sync(&self, remote: &Remote, options: &SyncOptions) -> Result<Synced> {
-        let peer = Peer::new(self, remote, &options.cancel)?;
-        let before = options.unversioned.then(|| self.store().unversioned()).transpose()?;
-        let (sent, log) = if options.push {
-            let done = self.send(&peer, options);
-            let (outcome, log) = done.map_err(|e| self.receive_at_least(&peer, options, e))?;
-            (Some(outcome), log)
-        } else {
-            (None, self.receive(&peer, options)?)
+        let peer = || Peer::new(self, remote, &options.cancel);
+        let user = self.local_user(remote)?;
+        let sent = options.push.then(|| push(self, peer()?, options)).transpose();
+        let pulled = match &sent {
+            // What a login may not send says nothing of what it may fetch.
+            Err(e) if !options.pull || e.kind() != Kind::Denied => None,
+            _ => options.pull.then(|| pull(self, peer()?, &user, options)).transpose()?,
         };
-        let received = options.pull.then_some(match log.received {
+        let sent = sent.map_err(|e| match &pulled {
+            Some(pulled) => {
+                Error::new(Kind::Denied, format!("{e}; {} artifacts were received", pulled.artifacts))
+                    .with_hint("Ask for the capability on the server, or pull only.")
+            }
+            None => e,
+        })?;
+        let unversioned = options.unversioned.then(|| unversioned::sync(self, peer()?, &user)).transpose()?;
+        let gaps = pulled.as_ref().map(|pulled| pulled.gaps.clone()).unwrap_or_default();
+        let received = pulled.map(|pulled| match pulled.artifacts {
             0 => Outcome::NothingToReceive,
             artifacts => Outcome::Received { artifacts },
         });
-        let unversioned =
-            before.map(|before| unversioned::changes(&peer, self, &before, &log)).transpose()?;
-        Ok(Synced { sent, received, unversioned })
-    }
-
-    /// A sync that sends, and may fetch too.
-    fn send(&self, peer: &Peer<'_>, options: &SyncOptions) -> Result<(Outcome, Log)> {
-        let unsent = self.store().unsent()?;
-        let mut check_ins = self.store().check_ins_of(&unsent)?;
-        let quick = if options.pull || options.private || options.unversioned {
-            None
-        } else {
-            quick::push(self, peer, &unsent)?
-        };
-        let (log, result) = match quick {
-            Some(log) => (log, Ok(true)),
-            None => self.exchange(peer, options)?,
-        };
-        let sent = self.store().check_ins_among(&log.sent)?;
-        check_ins.extend(sent.into_iter().filter(|hash| !check_ins.contains(hash)).collect::<Vec<_>>());
-        let mut tips = self.last_of(&check_ins)?;
-        if tips.is_empty() {
-            // There is no check-in among them: a page, a post or a tag was written alone.
-            tips.extend(unsent.last().map(|(_, hash)| *hash));
-        }
-        if let Some(e) = log.failure(true).or_else(|| result.err()) {
-            // A reply that was lost may hide a push that arrived.
-            let lost = matches!(e.kind(), Kind::Unreachable | Kind::TimedOut);
-            if !(lost && !tips.is_empty() && peer.holds(&tips, options.private).unwrap_or(false)) {
-                return Err(peer.another_project(e));
-            }
-        } else if !tips.is_empty() {
-            peer.make_sure(&tips, options.private)?;
-        }
-        self.forget_unsent(&unsent)?;
-        let outcome = match (log.sent.len(), check_ins.len()) {
-            (0, 0) => Outcome::NothingToSend,
-            (artifacts, check_ins) => Outcome::Sent { check_ins, artifacts },
-        };
-        Ok((outcome, log))
-    }
-
-    /// A sync that only fetches.
-    fn receive(&self, peer: &Peer<'_>, options: &SyncOptions) -> Result<Log> {
-        let (log, result) = self.exchange(peer, options)?;
-        match log.failure(false).or_else(|| result.err()) {
-            Some(e) => Err(peer.another_project(e)),
-            None => Ok(log),
-        }
-    }
-
-    /// Fetches after a refusal to take anything: by that refusal a server ends the whole sync.
-    fn receive_at_least(&self, peer: &Peer<'_>, options: &SyncOptions, e: Error) -> Error {
-        if !options.pull || e.kind() != Kind::Denied {
-            return e;
-        }
-        match self.receive(peer, &SyncOptions { push: false, ..options.clone() }) {
-            Ok(log) => Error::new(Kind::Denied, format!("{e}; {} artifacts were received", log.received))
-                .with_hint("Ask for the capability on the server, or pull only."),
-            Err(_) => e,
-        }
-    }
-
-    /// The check-ins that are no parent of another of them. A server that holds these holds all.
-    fn last_of(&self, check_ins: &[Hash]) -> Result<Vec<Hash>> {
-        let mut parents = BTreeSet::new();
-        for hash in check_ins {
-            parents.extend(self.store().check_in(hash)?.parents);
-        }
-        Ok(check_ins.iter().filter(|hash| !parents.contains(hash)).copied().collect())
-    }
-
-    /// Runs Fossil's sync. Returns what passed by, and how Fossil's code ended.
-    fn exchange(&self, peer: &Peer<'_>, options: &SyncOptions) -> Result<(Log, Result<bool>)> {
-        let transport = LoggedTransport::new(peer.exchange());
-        let log = transport.log();
-        let request = SyncRequest {
-            url: peer.remote().url(),
-            login: login(peer.remote())?,
-            local_user: self.local_user(peer.remote())?,
-            push: options.push,
-            pull: options.pull,
-            private: options.private,
-            unversioned: options.unversioned,
-            transport: Box::new(transport),
-        };
-        let _alone = SyncLock::take(&options.cancel)?;
-        let result = engine::sync(self.path(), request).map_err(|e| blame(peer.remote(), e));
-        Ok((take_log(&log), result))
+        Ok(Synced { sent, received, unversioned, gaps })
     }
 
     /// The local login that stands for the remote one.
-    fn local_user(&self, remote: &Remote) -> Result<String> {
+    fn local_user(&self, remote: &Remote) -> Result<User> {
         if let Some(name) = remote.user()
             && self.store().user(name)?.is_some()
         {
-            return Ok(name.to_string());
+            return Ok(name.clone());
         }
-        self.store().first_user()?.ok_or_else(|| Error::new(Kind::NotFound, "the repository has no user"))
+        let first = self.store().first_user()?;
+        first
+            .ok_or_else(|| Error::new(Kind::NotFound, "the repository has no user"))
+            .and_then(|name| User::parse(&name))
     }
 
-    fn forget_unsent(&self, sent: &[(i64, Hash)]) -> Result<()> {
+    /// Marks artifacts as sent.
+    pub(super) fn forget_unsent(&self, sent: &[(i64, Hash)]) -> Result<()> {
         if sent.is_empty() {
             return Ok(());
         }

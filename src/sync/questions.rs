@@ -1,7 +1,7 @@
 //! What a server is asked beside a sync: whether it holds an artifact, takes check-ins, lets anyone in.
 
 use super::connection::Limits;
-use super::peer::{Peer, login};
+use super::peer::{Peer, check_login};
 use super::remote::Remote;
 use crate::cancel::Cancel;
 use crate::error::{Kind, Result};
@@ -22,7 +22,7 @@ impl Repository {
     /// # Errors
     /// As for [`sync`](Self::sync), but for [`Kind::Denied`], which is the answer `false`.
     pub fn may_push(&self, remote: &Remote, cancel: &Cancel) -> Result<bool> {
-        login(remote)?;
+        check_login(remote)?;
         let peer = Peer::new(self, remote, cancel)?;
         match peer.ask(&peer.push_card()) {
             Ok(reply) => Ok(!reply.pull_only),

@@ -29,6 +29,7 @@ const ASKING: Limits = Limits {
     whole: Duration::from_secs(6),
     stall: Duration::from_secs(4),
     reply_bytes: 64 << 20,
+    ..Limits::USUAL
 };
 
 /// What to do without a clone.

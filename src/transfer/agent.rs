@@ -24,7 +24,7 @@ const OWN: &str = "Send only check-ins of your own on your own branch, with thei
 
 /// Who sends the set, and the branch that it is for.
 #[derive(Clone, Copy)]
-pub(super) struct Agent<'a> {
+pub(crate) struct Agent<'a> {
     pub user: &'a User,
     pub branch: &'a Branch,
 }

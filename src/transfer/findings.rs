@@ -43,6 +43,13 @@ impl Findings {
         }
     }
 
+    /// The artifacts that the check-ins name: their files, baselines and parents.
+    pub fn named(&self) -> impl Iterator<Item = &Hash> {
+        let others =
+            self.check_ins().flat_map(|(_, manifest)| manifest.parents.iter().chain(&manifest.baseline));
+        self.files.iter().chain(others)
+    }
+
     /// The check-ins with their manifests.
     pub fn check_ins(&self) -> impl Iterator<Item = (&Structural, &Manifest)> {
         self.structural.iter().filter_map(|artifact| Some((artifact, artifact.check_in.as_ref()?)))

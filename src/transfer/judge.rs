@@ -82,7 +82,6 @@ impl Staged {
         if let Some(earlier) = queue.earlier {
             return Ok((earlier, worked));
         }
-        findings.refuse_control_as_content()?;
         let findings = match state.seals {
             Some(seals) => self.set_verified(findings, seals),
             None => findings.into(),
@@ -199,7 +198,7 @@ impl Queue<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::row::{Basis, Row};
+    use super::super::row::{Basis, Keep, Row};
     use super::super::staged::{Reader, Source};
     use super::*;
     use crate::format::packed::pack;
@@ -237,6 +236,7 @@ mod tests {
             hash: *hash,
             size: content.len(),
             basis: Basis::None,
+            keep: Keep::Public,
         };
         let rows = contents.iter().enumerate().map(row).collect();
         let memory = Arc::new(Memory(Mutex::new(data)));

@@ -97,6 +97,7 @@ fn in_a_circle(rows: &[Row], reached: &[u32]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::row::Keep;
     use super::*;
     use crate::name::Hash;
 
@@ -106,6 +107,7 @@ mod tests {
             hash: Hash::of(&i.to_be_bytes()),
             size: 1,
             basis: basis.map_or(Basis::None, Basis::Row),
+            keep: Keep::Public,
         };
         bases.iter().enumerate().map(row).collect()
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::row::{Basis, Row};
+use super::row::{Basis, Keep, Row};
 use super::select::Selected;
 use crate::error::{Error, Kind, Result};
 use crate::format::packed;
@@ -53,7 +53,7 @@ pub(crate) fn pack(
             },
         };
         let note = selected.notes.get(&rid).map(String::as_str);
-        send(&Packed { row: Row { id: rid, hash, size, basis }, note, data })?;
+        send(&Packed { row: Row { id: rid, hash, size, basis, keep: Keep::Public }, note, data })?;
     }
     Ok(())
 }

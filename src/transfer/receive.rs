@@ -14,6 +14,7 @@ use super::judge::{Likely, Queue};
 use super::link::link;
 use super::row::Progress;
 use super::rules;
+use super::sender::Sender;
 use super::staged::Staged;
 use super::store::{Stored, Storing};
 use crate::engine::Transaction;
@@ -61,8 +62,11 @@ impl Import {
         Err(rules::denied(what, hint))
     }
 
-    fn agent(&self) -> Option<Agent<'_>> {
-        self.only.as_ref().map(|(user, branch)| Agent { user, branch })
+    pub(crate) fn sender(&self) -> Sender<'_> {
+        match &self.only {
+            Some((user, branch)) => Sender::Agent(Agent { user, branch }),
+            None => Sender::Person,
+        }
     }
 }
 
@@ -88,17 +92,35 @@ pub struct Imported {
 ///
 /// # Errors
 /// As for [`receive`].
-pub(crate) fn check(db: &Connection, staged: &Staged, import: &Import) -> Result<Arc<Findings>> {
-    rules::nothing_shunned(db, staged)?;
+pub(crate) fn check(db: &Connection, staged: &Staged, sender: Sender<'_>) -> Result<Arc<Findings>> {
     let held = rules::held(db, staged)?;
     let mut bases = Bases::of(db, staged)?;
-    let findings = staged.verify(|hash| bases.content(hash))?;
-    rules::no_private_parent(db, staged, &findings)?;
-    if let Some(agent) = import.agent() {
-        agent.check(db, staged, &findings, |row| held[row])?;
+    if !sender.is_server() {
+        rules::nothing_shunned(db, staged)?;
     }
-    rules::only_trusted_tags(&findings, |row| held[row])?;
+    let findings = staged.verify(|hash| bases.content(hash))?;
+    judge(db, staged, sender, &findings, |row| held[row])?;
     Ok(findings)
+}
+
+/// Applies the rules of an import to what is not held.
+fn judge(
+    db: &Connection,
+    staged: &Staged,
+    sender: Sender<'_>,
+    findings: &Findings,
+    is_held: impl Fn(usize) -> bool + Copy,
+) -> Result<()> {
+    rules::only_trusted_tags(findings, is_held)?;
+    if sender.is_server() {
+        return Ok(());
+    }
+    findings.refuse_control_as_content()?;
+    rules::no_private_parent(db, staged, findings)?;
+    match sender {
+        Sender::Agent(agent) => agent.check(db, staged, findings, is_held),
+        Sender::Person | Sender::Server => Ok(()),
+    }
 }
 
 /// Takes all of a set in. After an error, the transaction must be rolled back.
@@ -119,30 +141,26 @@ pub(crate) fn check(db: &Connection, staged: &Staged, import: &Import) -> Result
 pub(crate) fn receive(
     transaction: &mut Transaction<'_>,
     staged: &Staged,
-    import: &Import,
+    sender: Sender<'_>,
+    progress: Option<&Progress>,
 ) -> Result<Imported> {
-    rules::nothing_shunned(transaction.connection(), staged)?;
-    let held = rules::held(transaction.connection(), staged)?;
-    let (findings, (stored, likely)) = staged.judge(|queue| {
-        let (stored, likely) = store(transaction, staged, import, queue)?;
-        // The caller's own artifacts are linked in while they are verified. If that fails, all is undone.
-        if import.only.is_none() {
-            link(transaction, staged, &stored, &likely)?;
-        }
-        Ok((stored, likely))
-    })?;
-    let is_held = |row: usize| held[row] && !stored.is_new(row);
-    // First: in what is linked in already, such a tag may have changed what the other rules see.
-    rules::only_trusted_tags(&findings, is_held)?;
-    rules::no_content_is_control(transaction.connection(), &findings, &stored)?;
-    rules::no_private_parent(transaction.connection(), staged, &findings)?;
-    if let Some(agent) = import.agent() {
-        agent.check(transaction.connection(), staged, &findings, is_held)?;
-        link(transaction, staged, &stored, &likely)?;
+    if !sender.is_server() {
+        rules::nothing_shunned(transaction.connection(), staged)?;
     }
+    let held = rules::held(transaction.connection(), staged)?;
+    let (findings, (stored, likely)) =
+        staged.judge(|queue| store(transaction, staged, sender, progress, queue))?;
+    judge(transaction.connection(), staged, sender, &findings, |row| held[row] && !stored.is_new(row))?;
+    if !sender.is_server() {
+        rules::no_content_is_control(transaction.connection(), &findings, &stored)?;
+    }
+    // Only now does Fossil's code see what came.
+    link(transaction, staged, &stored, &likely)?;
     let check_ins = in_order(staged, &findings, &stored);
-    rules::all_linked(transaction.connection(), staged, &check_ins, &stored)?;
-    if let Some(agent) = import.agent() {
+    if !sender.is_server() {
+        rules::all_linked(transaction.connection(), staged, &check_ins, &stored)?;
+    }
+    if let Sender::Agent(agent) = sender {
         agent.only_branch(transaction.connection(), staged, &check_ins, &stored)?;
     }
     Ok(Imported {
@@ -156,18 +174,20 @@ pub(crate) fn receive(
 fn store(
     transaction: &mut Transaction<'_>,
     staged: &Staged,
-    import: &Import,
+    sender: Sender<'_>,
+    progress: Option<&Progress>,
     queue: &Queue<'_>,
 ) -> Result<(Stored, Vec<Likely>)> {
     let receipt = transaction.receipt()?;
-    let mut storing = Storing::new(transaction.connection(), staged, receipt)?;
+    let is_sent_on = !sender.is_server();
+    let mut storing = Storing::new(transaction.connection(), staged, receipt, is_sent_on)?;
     let (mut done, all) = (0, staged.rows().len() as u64);
     let mut bases = Bases::of(transaction.connection(), staged)?;
     let likely = queue.walk(
         |hash| bases.content(hash),
         |expanded| {
             done += 1;
-            if let Some(progress) = &import.progress {
+            if let Some(progress) = progress {
                 progress(done, all);
             }
             storing.store(expanded)

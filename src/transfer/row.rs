@@ -13,6 +13,7 @@ pub(crate) struct Row {
     /// Bytes of the expanded artifact, as declared.
     pub size: usize,
     pub basis: Basis,
+    pub keep: Keep,
 }
 
 /// What a row's data are a delta from.
@@ -24,6 +25,16 @@ pub(crate) enum Basis {
     Row(usize),
     /// An artifact that the receiver must have.
     External(Hash),
+}
+
+/// How the receiver keeps an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Public,
+    /// For those alone who may see private artifacts.
+    Private,
+    /// Not at all: others are deltas from it.
+    ForOthers,
 }
 
 /// The most bytes that the data of an artifact of `size` bytes may inflate to.

@@ -4,12 +4,16 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::row::Basis;
+use super::row::{Basis, Keep, Row};
 use super::staged::Staged;
 use super::walk::Expanded;
 use crate::error::Result;
 use crate::format::packed::pack;
 use crate::name::Hash;
+
+/// A delta from an artifact that is this many deltas away from a whole one is stored whole. Otherwise small pulls, one
+/// after the other, would make what is newest ever slower to read.
+const DEPTH_MAX: usize = 16;
 
 /// What the repository had of a row's artifact before.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub(super) struct Storing<'a> {
     db: &'a Connection,
     staged: &'a Staged,
     receipt: i64,
+    /// Whether the next push is to send what is new.
+    is_sent_on: bool,
     before: Vec<Before>,
     stored: Stored,
 }
@@ -47,7 +53,7 @@ impl Stored {
 }
 
 impl<'a> Storing<'a> {
-    pub fn new(db: &'a Connection, staged: &'a Staged, receipt: i64) -> Result<Self> {
+    pub fn new(db: &'a Connection, staged: &'a Staged, receipt: i64, is_sent_on: bool) -> Result<Self> {
         let rows = staged.rows();
         let mut query = db.prepare("SELECT rid, size FROM blob WHERE uuid=?1")?;
         let broken = broken(db)?;
@@ -63,14 +69,14 @@ impl<'a> Storing<'a> {
             before.push(state);
         }
         let stored = Stored { rids, is_new: vec![false; rows.len()], new: 0, filled: Vec::new() };
-        Ok(Self { db, staged, receipt, before, stored })
+        Ok(Self { db, staged, receipt, is_sent_on, before, stored })
     }
 
     /// Stores one artifact, whose basis was stored before it.
     pub fn store(&mut self, expanded: &Expanded<'_>) -> Result<()> {
         let row = expanded.row;
-        let hash = self.staged.rows()[row].hash;
-        if self.before[row] == Before::Content {
+        let Row { hash, keep, .. } = self.staged.rows()[row];
+        if keep == Keep::ForOthers || self.before[row] == Before::Content {
             return Ok(());
         }
         if self.before[row] == Before::Nothing
@@ -93,7 +99,9 @@ impl<'a> Storing<'a> {
             let sql = "REPLACE INTO delta(rid,srcid) VALUES(?1,?2)";
             self.db.prepare_cached(sql)?.execute([rid, source])?;
         }
-        self.db.prepare_cached("INSERT OR IGNORE INTO unsent VALUES(?1)")?.execute([rid])?;
+        if self.is_sent_on {
+            self.db.prepare_cached("INSERT OR IGNORE INTO unsent VALUES(?1)")?.execute([rid])?;
+        }
         self.stored.rids[row] = rid;
         self.stored.is_new[row] = true;
         self.stored.new += 1;
@@ -114,7 +122,11 @@ impl<'a> Storing<'a> {
         let sql = "INSERT INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)";
         self.db.prepare_cached(sql)?.execute((self.receipt, size, hash.as_str(), data))?;
         let rid = self.db.last_insert_rowid();
-        self.db.prepare_cached("INSERT OR IGNORE INTO unclustered VALUES(?1)")?.execute([rid])?;
+        let table = match self.staged.rows()[row].keep {
+            Keep::Private => "private",
+            Keep::Public | Keep::ForOthers => "unclustered",
+        };
+        self.db.prepare_cached(&format!("INSERT OR IGNORE INTO {table} VALUES(?1)"))?.execute([rid])?;
         Ok(rid)
     }
 
@@ -129,15 +141,33 @@ impl<'a> Storing<'a> {
         let source = match self.staged.rows()[row].basis {
             Basis::None => return Ok(None),
             Basis::Row(basis) => self.stored.rids[basis],
-            Basis::External(hash) => self.twin(&hash)?.unwrap_or(0),
+            Basis::External(hash) => match self.twin(&hash)? {
+                Some(rid) if self.depth(rid)? < DEPTH_MAX => rid,
+                _ => return Ok(None),
+            },
         };
         // A delta here may already build on the phantom, and the basis on that delta. Stored whole, it closes no circle.
         if source == 0 || self.before[row] == Before::Phantom {
             return Ok(None);
         }
+        if self.staged.rows()[row].keep == Keep::Private {
+            return Ok(Some(source));
+        }
         // What is public must be readable by those who have no private artifacts.
         let sql = "SELECT 1 FROM private WHERE rid=?1";
         Ok((!self.db.prepare_cached(sql)?.exists([source])?).then_some(source))
+    }
+
+    /// How many deltas lie between an artifact and one that is stored whole, up to the most that are allowed.
+    fn depth(&self, rid: i64) -> Result<usize> {
+        let mut query = self.db.prepare_cached("SELECT srcid FROM delta WHERE rid=?1")?;
+        let (mut depth, mut at) = (0, rid);
+        while depth < DEPTH_MAX
+            && let Some(source) = query.query_row([at], |row| row.get(0)).optional()?
+        {
+            (depth, at) = (depth + 1, source);
+        }
+        Ok(depth)
     }
 
     /// Makes public what came, if the repository held it as private.
@@ -145,7 +175,8 @@ impl<'a> Storing<'a> {
         let mut private = self.db.prepare("DELETE FROM private WHERE rid=?1")?;
         for (row, before) in self.before.iter().enumerate() {
             let rid = self.stored.rids[row];
-            if *before != Before::Nothing && private.execute([rid])? > 0 {
+            let is_public = self.staged.rows()[row].keep == Keep::Public;
+            if is_public && *before != Before::Nothing && private.execute([rid])? > 0 {
                 for table in ["unsent", "unclustered"] {
                     let sql = format!("INSERT OR IGNORE INTO {table} VALUES(?1)");
                     self.db.prepare_cached(&sql)?.execute([rid])?;
@@ -157,6 +188,18 @@ impl<'a> Storing<'a> {
         self.stored.filled.dedup();
         Ok(self.stored)
     }
+}
+
+/// Makes artifacts public that are held as private.
+pub(crate) fn make_public(db: &Connection, hashes: &[Hash]) -> Result<()> {
+    for hash in hashes {
+        let sql =
+            "INSERT OR IGNORE INTO unclustered SELECT rid FROM private JOIN blob USING(rid) WHERE uuid=?1";
+        db.prepare_cached(sql)?.execute([hash.as_str()])?;
+        let sql = "DELETE FROM private WHERE rid=(SELECT rid FROM blob WHERE uuid=?1)";
+        db.prepare_cached(sql)?.execute([hash.as_str()])?;
+    }
+    Ok(())
 }
 
 /// The artifacts that cannot be read because what they are deltas from is not here.

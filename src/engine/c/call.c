@@ -1,5 +1,5 @@
 /*
-** A call: the one way into Fossil's code, the ways out of it, and the wait for a server in between.
+** A call: the one way into Fossil's code, and the ways out of it.
 */
 #include <errno.h>
 #include <setjmp.h>
@@ -12,7 +12,6 @@
 
 static jmp_buf leaving;
 static int left_code, left_panicked;
-static const OcxSyncCall *sync_now;
 
 /* Runs one operation of operations.h in a session. */
 static void run(OcxSession *s, int (*function)(const void*), const void *args, OcxOutcome *o){
@@ -34,7 +33,6 @@ static void run(OcxSession *s, int (*function)(const void*), const void *args, O
   clearerr(ocx_stdin);
   o->out_of_memory = s->out_of_memory;
   ocx_current = 0;
-  sync_now = 0;
   ocx_image_save(s->image);
   ocx_image_load(ocx_pristine);
   o->out.data = ocx_outputs[0].data;
@@ -86,10 +84,6 @@ void ocx_transaction_end(OcxSession *s, OcxOutcome *o){
   ocx_lend_end();
   run(s, ocx_mod_transaction_end, 0, o);
 }
-void ocx_sync(OcxSession *s, const OcxSyncCall *sync, OcxOutcome *o){
-  sync_now = sync;
-  run(s, ocx_mod_sync, sync, o);
-}
 void ocx_set_remote(OcxSession *s, const char *url, const char *password, OcxOutcome *o){
   OcxModRemote r = { url, password };
   run(s, ocx_mod_set_remote, &r, o);
@@ -97,14 +91,9 @@ void ocx_set_remote(OcxSession *s, const char *url, const char *password, OcxOut
 void ocx_remote(OcxSession *s, OcxOutcome *o){
   run(s, ocx_mod_remote, 0, o);
 }
-void ocx_clone(OcxSession *s, const OcxSyncCall *sync, const char *path, OcxOutcome *o){
-  OcxModClone c = { sync, path };
-  sync_now = sync;
-  run(s, ocx_mod_clone, &c, o);
-}
-void ocx_finish_clone(OcxSession *s, const char *path, const char *local_user, OcxOutcome *o){
-  OcxModAdopt a = { path, local_user };
-  run(s, ocx_mod_finish_clone, &a, o);
+void ocx_new_clone(OcxSession *s, const char *path, const char *local_user, const char *project, OcxOutcome *o){
+  OcxModClone c = { path, local_user, project };
+  run(s, ocx_mod_new_clone, &c, o);
 }
 void ocx_adopt_copy(OcxSession *s, const char *path, const char *local_user, OcxOutcome *o){
   OcxModAdopt a = { path, local_user };
@@ -146,65 +135,3 @@ char *ocx_getpass(const char *prompt){
   ocx_leave(1, 0);
 }
 void ocx_perror(const char *what){ fprintf(ocx_stderr, "%s: %s\n", what, strerror(errno)); }
-
-/* ---- The wait for a server: the round trip belongs to Rust ---- */
-
-const char *ocx_sync_user(void){ return sync_now ? sync_now->user : 0; }
-const char *ocx_sync_password(void){ return sync_now ? sync_now->password : 0; }
-
-/*
-** What a parked call keeps outside of its session and its C frames.
-*/
-typedef struct Parked {
-  OcxSession *session;
-  const OcxSyncCall *sync;
-  jmp_buf leaving;
-  Output outputs[2];
-} Parked;
-
-/*
-** Between park() and unpark() the state is that between two calls, so that other sessions' calls can run, each to
-** its end, on the stack above the parked one.
-*/
-static void park(Parked *p){
-  fflush(ocx_stdout);
-  fflush(ocx_stderr);
-  p->session = ocx_current;
-  p->sync = sync_now;
-  memcpy(&p->leaving, &leaving, sizeof(leaving));
-  memcpy(p->outputs, ocx_outputs, sizeof(ocx_outputs));
-  memset(ocx_outputs, 0, sizeof(ocx_outputs));
-  ocx_image_save(ocx_current->image);
-  ocx_image_load(ocx_pristine);
-  ocx_current = 0;
-  sync_now = 0;
-}
-static void unpark(const Parked *p){
-  for(size_t i=0; i<2; i++) free(ocx_outputs[i].data);
-  memcpy(ocx_outputs, p->outputs, sizeof(ocx_outputs));
-  memcpy(&leaving, &p->leaving, sizeof(leaving));
-  ocx_image_load(p->session->image);
-  sync_now = p->sync;
-  ocx_current = p->session;
-}
-
-int ocx_exchange(const char *login, size_t nLogin, const char *body, size_t nBody,
-                 char **reply, size_t *nReply){
-  OcxText card = { login, nLogin }, sent = { body, nBody }, got = { 0, 0 };
-  Parked parked;
-  int rc;
-  *reply = 0;
-  *nReply = 0;
-  if( sync_now==0 ) return 1;
-  park(&parked);
-  rc = parked.sync->exchange(parked.sync->context, card, sent, &got);
-  unpark(&parked);
-  if( rc ) return 1;
-  if( got.size<=OCX_MAX_EXPANDED && (*reply = ocx_malloc(got.size+1))!=0 ){
-    memcpy(*reply, got.data, got.size);
-    (*reply)[got.size] = 0;
-    *nReply = got.size;
-  }
-  sync_now->release(sync_now->context, got);
-  return *reply==0;
-}

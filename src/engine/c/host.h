@@ -96,14 +96,6 @@ int ocx_sqlite3_create_function(sqlite3*, const char*, int, int, void*,
   void (*)(sqlite3_context*));
 int ocx_sqlite3_create_module(sqlite3*, const char*, const sqlite3_module*, void*);
 
-/* call.c: one HTTP round trip for Fossil's sync, which Rust makes.  If it returns 0, *reply holds
-** the uncompressed reply in memory of ocx_malloc, which the caller frees. */
-int ocx_exchange(const char *login, size_t nLogin, const char *body, size_t nBody,
-                 char **reply, size_t *nReply);
-/* The login of the sync under way, or NULL.  Never stored by Fossil's code. */
-const char *ocx_sync_user(void);
-const char *ocx_sync_password(void);
-
 /* image.c: whether a variable lives as long as its session. */
 int ocx_is_static(const void*);
 

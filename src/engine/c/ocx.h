@@ -125,35 +125,14 @@ void ocx_transaction_filled(OcxSession*, const int *rids, size_t count, OcxOutco
 /* Commits.  The borrower's statements are gone by then. */
 void ocx_transaction_end(OcxSession*, OcxOutcome*);
 
-/* Returns 0 with a reply in *reply, which release() frees, or non-zero to end the sync. */
-typedef int (*OcxExchange)(void *context, OcxText login_card, OcxText body, OcxText *reply);
-
-typedef struct OcxSyncCall {
-  const char *url;             /* without user and password */
-  const char *user;            /* login on the server, or NULL */
-  const char *password;        /* or NULL */
-  const char *local_user;      /* login that received artifacts are booked under */
-  int push, pull, is_private, unversioned;
-  OcxExchange exchange;
-  void (*release)(void *context, OcxText reply);
-  void *context;
-} OcxSyncCall;
-
-/* Push and pull by Fossil's own code; code is its error count. */
-void ocx_sync(OcxSession*, const OcxSyncCall*, OcxOutcome*);
-
 /* Remembers a server as Fossil does, the password obscured; NULL for none. */
 void ocx_set_remote(OcxSession*, const char *url, const char *password, OcxOutcome*);
 
 /* Standard output is the remembered URL, a newline, and the password. */
 void ocx_remote(OcxSession*, OcxOutcome*);
 
-/* Fetches a clone into a new repository file; the local admin user is local_user. Nothing is derived from
-** the artifacts; those that came compressed were neither expanded nor compared with their hashes. */
-void ocx_clone(OcxSession*, const OcxSyncCall*, const char *path, OcxOutcome*);
-
-/* Derives what a fetched clone lacks, once its artifacts are known to be whole. */
-void ocx_finish_clone(OcxSession*, const char *path, const char *local_user, OcxOutcome*);
+/* Makes a repository file for a clone: without artifacts, of that project; local_user may do everything in it. */
+void ocx_new_clone(OcxSession*, const char *path, const char *local_user, const char *project, OcxOutcome*);
 
 /* Makes a copied repository file a clone: private and shunned content goes, local_user is its admin. */
 void ocx_adopt_copy(OcxSession*, const char *path, const char *local_user, OcxOutcome*);

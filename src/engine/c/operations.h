@@ -8,7 +8,7 @@
 #include "sqlite3.h"
 
 typedef struct OcxModCommand { const char *directory; int argc; const char *const *argv; const char *user; } OcxModCommand;
-typedef struct OcxModClone { const OcxSyncCall *sync; const char *path; } OcxModClone;
+typedef struct OcxModClone { const char *path, *local_user, *project; } OcxModClone;
 typedef struct OcxModRemote { const char *url, *password; } OcxModRemote;
 typedef struct OcxModAdopt { const char *path, *local_user; } OcxModAdopt;
 typedef struct OcxModBegin { const char *user; sqlite3 **db; } OcxModBegin;
@@ -27,11 +27,9 @@ int ocx_mod_transaction_put(const void*);       /* OcxModPut */
 int ocx_mod_transaction_crosslink(const void*); /* OcxModCrosslink */
 int ocx_mod_transaction_filled(const void*);    /* OcxModFilled */
 int ocx_mod_transaction_end(const void*);
-int ocx_mod_sync(const void*);             /* OcxSyncCall */
 int ocx_mod_set_remote(const void*);       /* OcxModRemote */
 int ocx_mod_remote(const void*);
-int ocx_mod_clone(const void*);            /* OcxModClone */
-int ocx_mod_finish_clone(const void*);     /* OcxModAdopt */
+int ocx_mod_new_clone(const void*);        /* OcxModClone */
 int ocx_mod_adopt_copy(const void*);       /* OcxModAdopt */
 
 #endif

@@ -72,17 +72,6 @@ impl Store {
         rows.into_iter().map(|(rid, hash)| Ok((rid, Hash::parse(&hash)?))).collect()
     }
 
-    /// Returns those of the artifacts that are check-ins.
-    pub(crate) fn check_ins_of(&self, artifacts: &[(i64, Hash)]) -> Result<Vec<Hash>> {
-        let mut check_ins = Vec::new();
-        for (rid, hash) in artifacts {
-            if self.first("SELECT 1 FROM event WHERE objid=?1 AND type='ci'", [rid], |_| Ok(()))?.is_some() {
-                check_ins.push(*hash);
-            }
-        }
-        Ok(check_ins)
-    }
-
     /// Returns those of the hashes that are check-ins here.
     pub(crate) fn check_ins_among(&self, hashes: &[Hash]) -> Result<Vec<Hash>> {
         let sql = "SELECT 1 FROM event JOIN blob ON rid=objid WHERE uuid=?1 AND type='ci'";
@@ -95,13 +84,44 @@ impl Store {
         Ok(check_ins)
     }
 
-    /// Returns at most `max` public artifacts that no cluster names yet. A sync names these to the server.
-    pub(crate) fn unclustered(&self, max: u32) -> Result<Vec<Hash>> {
-        let sql = "SELECT uuid FROM unclustered JOIN blob USING(rid)
-                   WHERE size>=0 AND rid NOT IN (SELECT rid FROM private)
-                     AND uuid NOT IN (SELECT uuid FROM shun) ORDER BY rid LIMIT ?1";
-        let rows = self.rows(sql, [max], |row| text(row, 0))?;
-        rows.into_iter().map(|hash| Hash::parse(&hash)).collect()
+    /// Returns the public artifacts that no cluster names yet. A sync names these to the server.
+    pub(crate) fn unclustered(&self) -> Result<Vec<Hash>> {
+        self.hashes(
+            "SELECT uuid FROM unclustered JOIN blob USING(rid)
+             WHERE size>=0 AND rid NOT IN (SELECT rid FROM private)
+               AND uuid NOT IN (SELECT uuid FROM shun) ORDER BY rid",
+        )
+    }
+
+    /// Returns the public clusters that some other cluster names.
+    pub(crate) fn clusters(&self) -> Result<Vec<Hash>> {
+        self.hashes(
+            "SELECT uuid FROM tagxref JOIN tag USING(tagid) JOIN blob USING(rid)
+             WHERE tagname='cluster' AND size>=0 AND rid NOT IN (SELECT rid FROM private)
+               AND rid NOT IN (SELECT rid FROM unclustered) AND uuid NOT IN (SELECT uuid FROM shun) ORDER BY rid",
+        )
+    }
+
+    /// Returns the private artifacts.
+    pub(crate) fn private(&self) -> Result<Vec<Hash>> {
+        self.hashes("SELECT uuid FROM private JOIN blob USING(rid) WHERE size>=0 ORDER BY rid")
+    }
+
+    /// Whether an artifact is held as private.
+    pub(crate) fn is_private(&self, hash: &Hash) -> Result<bool> {
+        let sql = "SELECT 1 FROM private JOIN blob USING(rid) WHERE uuid=?1";
+        Ok(self.first(sql, [hash.as_str()], |_| Ok(()))?.is_some())
+    }
+
+    /// Returns a path that a file content has or had in some check-in.
+    pub(crate) fn a_path_of(&self, content: &Hash) -> Result<Option<String>> {
+        let sql =
+            "SELECT name FROM blob JOIN mlink ON fid=rid JOIN filename USING(fnid) WHERE uuid=?1 LIMIT 1";
+        self.first(sql, [content.as_str()], |row| text(row, 0))
+    }
+
+    fn hashes(&self, sql: &str) -> Result<Vec<Hash>> {
+        self.rows(sql, [], |row| text(row, 0))?.into_iter().map(|hash| Hash::parse(&hash)).collect()
     }
 
     /// Returns the unversioned files by name, also the deleted ones.
