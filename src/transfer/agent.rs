@@ -105,7 +105,7 @@ impl Agent<'_> {
     }
 
     /// Refuses a new check-in that is not on the branch for Fossil.
-    pub fn only_branch(
+    pub(super) fn only_branch(
         self,
         db: &Connection,
         staged: &Staged,

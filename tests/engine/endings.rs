@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use ocx::checkout::{CheckIn, Checkout};
-use ocx::engine::{self, Artifacts, SyncRequest, Transport};
+use ocx::engine::{self, Artifacts};
 use ocx::error::Kind;
 use ocx::name::User;
 
@@ -132,53 +132,16 @@ fn a_user_that_the_repository_lacks_is_named() {
     place.is_well("open");
 }
 
-struct Panics;
-
-impl Transport for Panics {
-    fn exchange(&mut self, _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
-        panic!("the transport gives up")
-    }
-}
-
-/// Calls the engine from within its own callback.
-struct Reenters;
-
-impl Transport for Reenters {
-    fn exchange(&mut self, _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
-        expect("inner", fossil(Path::new("/"), &["version"]), Kind::Invalid, "a transport calls the engine");
-        None
-    }
-}
-
-pub fn request(transport: impl Transport + 'static) -> SyncRequest {
-    SyncRequest {
-        url: "http://127.0.0.1:1/".into(),
-        login: None,
-        local_user: "ann".into(),
-        push: true,
-        pull: true,
-        private: false,
-        unversioned: false,
-        transport: Box::new(transport),
-    }
-}
-
+/// A panic of what runs within a call, and a call to the engine from there.
 #[test]
-fn a_panic_in_a_transport_goes_on_in_the_caller_and_the_engine_lives() {
+fn a_panic_in_a_transaction_goes_on_in_the_caller_and_the_engine_lives() {
     let place = Place::new();
     let path = place.path();
-    let panic = std::panic::catch_unwind(|| engine::sync(&path, request(Panics))).unwrap_err();
-    assert_eq!(panic.downcast_ref::<&str>(), Some(&"the transport gives up"));
+    let panics = || engine::transaction(&path, "ann", |_| -> Result<()> { panic!("the work gives up") });
+    let panic = std::panic::catch_unwind(panics).unwrap_err();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"the work gives up"));
     place.is_well("a panic");
-    let new = place.dir.path().join("clone.fossil");
-    let panic = std::panic::catch_unwind(|| engine::clone(&new, request(Panics))).unwrap_err();
-    assert_eq!(panic.downcast_ref::<&str>(), Some(&"the transport gives up"));
-    place.is_well("a panic in a clone");
-}
-
-#[test]
-fn a_transport_that_calls_the_engine_is_refused() {
-    let place = Place::new();
-    assert!(!engine::sync(&place.path(), request(Reenters)).unwrap());
-    place.is_well("a call from a transport");
+    let inner = engine::transaction(&path, "ann", |_| Ok(fossil(Path::new("/"), &["version"]).map(drop)));
+    expect("inner", inner.unwrap(), Kind::Invalid, "the work of an engine call");
+    place.is_well("a call from a call");
 }

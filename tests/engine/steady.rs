@@ -10,8 +10,6 @@ use ocx::error::Kind;
 use ocx::repo::Repository;
 use ocx::sync::Remote;
 
-use super::endings::request;
-use super::hostile::Replies;
 use super::place::{Place, expect, fossil};
 use crate::support::alone;
 use crate::support::ann;
@@ -50,7 +48,7 @@ fn mixture(place: &Place, nowhere: &Remote, calls: usize) {
             3 => drop(expect("sync", place.repository.push(nowhere), Kind::Unreachable, "127.0.0.1")),
             4 => drop(expect("bad", place.fossil(&["artifact", "nowhere"]), Kind::NotFound, "nowhere")),
             5 => drop(place.fossil(&["wiki", "list"]).unwrap()),
-            6 => drop(engine::sync(&place.path(), request(Replies(vec![b"message nothing\n".to_vec()])))),
+            6 => drop(expect("pull", place.repository.pull(nowhere), Kind::Unreachable, "127.0.0.1")),
             7 => drop(expect(
                 "assert",
                 fossil(Path::new("/"), &["test-ocx-fail", "assert"]),

@@ -5,11 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use ocx::cancel::Cancel;
-use ocx::engine::{self, Transport};
+use ocx::engine;
 use ocx::error::Kind;
 use rusqlite::Connection;
 
-use super::endings::request;
 use super::place::{Place, expect, save};
 
 fn check_ins(place: &Place) -> i64 {
@@ -112,51 +111,4 @@ fn a_cancel_while_a_call_waits_for_its_turn_keeps_it_from_being_made() {
     assert_eq!(check_ins(&place), before + 1);
     engine::with_cancel(&cancel, || engine::close(&place.path())).unwrap();
     place.is_well("a cancelled call");
-}
-
-/// A server that answers when it is told to.
-struct Slow {
-    asked: mpsc::Sender<()>,
-    go_on: mpsc::Receiver<()>,
-}
-
-impl Transport for Slow {
-    fn exchange(&mut self, _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
-        self.asked.send(()).unwrap();
-        // Longer than all that a slow machine does meanwhile: who waits for this call finds it ended.
-        self.go_on.recv_timeout(Duration::from_mins(5)).ok()?;
-        None
-    }
-}
-
-/// Calls of the engine wait for each other, but for none that waits for its server.
-#[test]
-fn m09_a_push_that_waits_for_its_server_keeps_readers_and_the_file_free() {
-    let place = Place::new();
-    let (asked, is_asked) = mpsc::channel();
-    let (answer, go_on) = mpsc::channel();
-    let path = place.path();
-    thread::scope(|scope| {
-        let push = scope.spawn(|| engine::sync(&path, request(Slow { asked, go_on })));
-        is_asked.recv_timeout(Duration::from_mins(5)).unwrap();
-        let tip = place.repository.store().resolve("trunk").unwrap();
-        place.repository.store().check_in(&tip).unwrap();
-        place.checkout.status().unwrap();
-        let other = Connection::open(&path).unwrap();
-        other.execute_batch("BEGIN IMMEDIATE; ROLLBACK").unwrap();
-        assert!(!push.is_finished());
-        let elsewhere = Place::new();
-        for n in 0..3 {
-            let said = place.fossil(&["timeline", "-n", "1"]).unwrap();
-            assert!(said.out.contains("save"), "{said:?}");
-            expect("bad", place.fossil(&["no-such-command"]), Kind::Invalid, "unknown");
-            place.save(&format!("here {n}")).unwrap();
-            elsewhere.save(&format!("elsewhere {n}")).unwrap();
-        }
-        elsewhere.is_well("beside a slow server");
-        assert!(!push.is_finished());
-        answer.send(()).unwrap();
-        assert!(!push.join().unwrap().unwrap());
-    });
-    place.is_well("a slow server");
 }

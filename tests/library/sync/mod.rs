@@ -2,8 +2,10 @@
 
 mod command;
 mod direction;
+mod hostile;
 mod liar;
 mod mutation;
+mod refused;
 mod stop;
 mod tls;
 mod unversioned;
