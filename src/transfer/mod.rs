@@ -19,6 +19,8 @@ mod rules;
 mod select;
 mod staged;
 mod store;
+mod tags;
+mod verdict;
 mod walk;
 
 pub(crate) use bases::Bases;

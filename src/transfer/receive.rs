@@ -16,6 +16,7 @@ use super::row::Progress;
 use super::rules;
 use super::staged::Staged;
 use super::store::{Stored, Storing};
+use super::verdict::{Origin, judged};
 use crate::engine::Transaction;
 use crate::error::Result;
 use crate::name::{Branch, Hash, User};
@@ -61,6 +62,10 @@ impl Import {
         Err(rules::denied(what, hint))
     }
 
+    fn origin(&self) -> Origin<'_> {
+        self.agent().map_or(Origin::Person, Origin::Agent)
+    }
+
     fn agent(&self) -> Option<Agent<'_>> {
         self.only.as_ref().map(|(user, branch)| Agent { user, branch })
     }
@@ -94,10 +99,10 @@ pub(crate) fn check(db: &Connection, staged: &Staged, import: &Import) -> Result
     let mut bases = Bases::of(db, staged)?;
     let findings = staged.verify(|hash| bases.content(hash))?;
     rules::no_private_parent(db, staged, &findings)?;
+    judged(db, &findings, import.origin(), |row| held[row])?;
     if let Some(agent) = import.agent() {
         agent.check(db, staged, &findings, |row| held[row])?;
     }
-    rules::only_trusted_tags(&findings, |row| held[row])?;
     Ok(findings)
 }
 
@@ -123,23 +128,18 @@ pub(crate) fn receive(
 ) -> Result<Imported> {
     rules::nothing_shunned(transaction.connection(), staged)?;
     let held = rules::held(transaction.connection(), staged)?;
-    let (findings, (stored, likely)) = staged.judge(|queue| {
-        let (stored, likely) = store(transaction, staged, import, queue)?;
-        // The caller's own artifacts are linked in while they are verified. If that fails, all is undone.
-        if import.only.is_none() {
-            link(transaction, staged, &stored, &likely)?;
-        }
-        Ok((stored, likely))
-    })?;
+    let (findings, (stored, mut likely)) =
+        staged.judge(|queue| store(transaction, staged, import, queue))?;
     let is_held = |row: usize| held[row] && !stored.is_new(row);
-    // First: in what is linked in already, such a tag may have changed what the other rules see.
-    rules::only_trusted_tags(&findings, is_held)?;
+    let not_linked = judged(transaction.connection(), &findings, import.origin(), is_held)?;
+    likely.retain(|likely| !not_linked.contains_key(&likely.row));
     rules::no_content_is_control(transaction.connection(), &findings, &stored)?;
     rules::no_private_parent(transaction.connection(), staged, &findings)?;
     if let Some(agent) = import.agent() {
         agent.check(transaction.connection(), staged, &findings, is_held)?;
-        link(transaction, staged, &stored, &likely)?;
     }
+    // Nothing reaches Fossil's code before all of it is judged.
+    link(transaction, staged, &stored, &likely)?;
     let check_ins = in_order(staged, &findings, &stored);
     rules::all_linked(transaction.connection(), staged, &check_ins, &stored)?;
     if let Some(agent) = import.agent() {
