@@ -9,7 +9,7 @@ use ocx::name::Hash;
 use rusqlite::Connection;
 
 use super::fuzz::sealed;
-use super::place::Place;
+use super::place::{Place, integrity, save};
 
 const DATE: &str = "D 2026-11-30T10:23:45\n";
 
@@ -50,6 +50,17 @@ fn count(place: &Place, sql: &str) -> i64 {
     Connection::open(place.path()).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
+/// Nothing is damaged, and check-ins can still be made. They go to a branch of their own: what was linked in may have
+/// gone on from the tip.
+fn lives(place: &Place, after: &str) {
+    assert_eq!(integrity(&place.path()), "ok", "after {after}");
+    assert_eq!(circles(&Connection::open(place.path()).unwrap()), 0, "after {after}");
+    let branch = format!("after-{}", count(place, "SELECT count(*) FROM blob"));
+    save(&place.checkout, &branch, Some(&branch)).unwrap_or_else(|e| panic!("after {after}: {e}"));
+    let out = place.fossil(&["timeline", "-n", "1"]).unwrap();
+    assert!(out.out.contains(&branch), "after {after}: {out:?}");
+}
+
 fn parents(place: &Place, of: &Hash) -> Vec<Hash> {
     place.repository.store().check_in(of).unwrap().parents
 }
@@ -71,11 +82,11 @@ fn a_parent_tag_makes_no_circle() {
         link(&place, &[tag(of, &value)]).unwrap();
         assert_eq!(parents(&place, of), before, "{what}");
         assert_eq!(circles(&Connection::open(place.path()).unwrap()), 0, "{what}");
-        place.is_well(what);
+        lives(&place, what);
     }
     place.repository.rebuild().unwrap();
     assert_eq!(circles(&Connection::open(place.path()).unwrap()), 0);
-    place.is_well("a rebuild over circles");
+    lives(&place, "a rebuild over circles");
 }
 
 /// By itself, each step is right: only the last one closes the circle.
@@ -94,7 +105,7 @@ fn a_parent_tag_makes_no_circle_with_what_comes_later() {
     link(&place, &[late]).unwrap();
     assert_eq!(parents(&place, &second), [first]);
     assert_eq!(circles(&Connection::open(place.path()).unwrap()), 0);
-    place.is_well("a late circle");
+    lives(&place, "a late circle");
 }
 
 /// Fossil's function then reads the first hash of a card that is not there.
@@ -111,10 +122,10 @@ fn a_check_in_without_parents_gets_one_parent_by_tag_and_not_two() {
     }
     link(&place, &[late]).unwrap();
     assert!(parents(&place, &of).is_empty());
-    place.is_well("two parents of a root");
+    lives(&place, "two parents of a root");
     link(&place, &[text(&format!("D 2026-11-30T10:24:45\nT +parent {of} {second}\nU ann\n"))]).unwrap();
     assert_eq!(parents(&place, &of), [second]);
-    place.is_well("one parent of a root");
+    lives(&place, "one parent of a root");
 }
 
 #[test]
@@ -129,7 +140,7 @@ fn a_parent_tag_that_came_first_counts_once_its_parents_are_here() {
     assert_eq!(parents(&place, &second), [late]);
     place.repository.rebuild().unwrap();
     assert_eq!(parents(&place, &second), [late]);
-    place.is_well("a new parent");
+    lives(&place, "a new parent");
 }
 
 /// Each of these is refused or left unlinked by the judge. Whoever stored them unjudged must not end the process.
@@ -175,9 +186,9 @@ fn hostile_values_of_each_kind_end_no_process() {
         let _ = link(&place, &[artifact]).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(count(&place, "SELECT count(*) FROM (SELECT 1 FROM event GROUP BY objid HAVING count(*)>1)"), 0, "{what}");
     }
-    place.is_well("all of them");
+    lives(&place, "all of them");
     place.repository.rebuild().unwrap();
-    place.is_well("a rebuild over all of them");
+    lives(&place, "a rebuild over all of them");
 }
 
 /// Fossil stores the name as it stands and looks it up in lowercase, so that the second one is a failure: reason
@@ -189,7 +200,7 @@ fn a_hash_in_uppercase_is_one_that_fossils_code_does_not_find_again() {
     let tag = |n: u32| text(&format!("D 2026-11-30T10:23:{n:02}\nT +note {upper}\nU ann\n"));
     link(&place, &[tag(1)]).unwrap();
     assert!(link(&place, &[tag(2)]).is_err());
-    place.is_well("a hash in uppercase");
+    lives(&place, "a hash in uppercase");
 }
 
 /// Each of a chain of baselines amends the one before; Fossil's code goes one step.
@@ -205,7 +216,7 @@ fn a_chain_of_baselines_is_one_step_deep() {
     }
     chain.reverse();
     link(&place, &chain).unwrap();
-    place.is_well("a chain of baselines");
+    lives(&place, "a chain of baselines");
 }
 
 /// Two deltas on each, of which the second goes on: Fossil's own function calls itself for it.
@@ -220,7 +231,7 @@ fn store_chain(db: &Connection, depth: u32) -> Vec<u8> {
     let insert = |n: u32, source: i64, packed: Vec<u8>| {
         let text = content(n);
         let sql = "INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,?1,?2,?3)";
-        db.prepare_cached(sql).unwrap().execute((text.len(), Hash::of(&text).as_str(), packed)).unwrap();
+        db.prepare_cached(sql).unwrap().execute((i64::try_from(text.len()).unwrap(), Hash::of(&text).as_str(), packed)).unwrap();
         let rid = db.last_insert_rowid();
         db.prepare_cached("INSERT INTO delta(rid,srcid) VALUES(?1,?2)").unwrap().execute([rid, source]).unwrap();
         rid
@@ -264,7 +275,7 @@ fn v11_a_chain_of_contents_that_waits_for_its_basis_is_linked_in_in_constant_sta
     // Much too long for anything but work that grows with the square.
     assert!(begun.elapsed().as_secs() < 240, "{:?}", begun.elapsed());
     assert_eq!(count(&place, "SELECT count(*) FROM phantom"), 0);
-    place.is_well("a chain");
+    lives(&place, "a chain");
 }
 
 /// A ticket change and an attachment wait; the first may be linked in only between two marks, the second only once.
@@ -300,5 +311,5 @@ fn v11_what_waits_is_linked_in_once_whatever_its_kind() {
     place.save(&basis).unwrap();
     assert_eq!(count(&place, "SELECT count(*) FROM event"), before + 1);
     assert_eq!(count(&place, "SELECT count(*) FROM attachment"), 1);
-    place.is_well("what waited");
+    lives(&place, "what waited");
 }
