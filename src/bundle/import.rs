@@ -23,7 +23,8 @@ impl Repository {
         let (bundle, import) = (bundle.clone(), import.clone());
         engine::transaction(self.path(), &user, move |transaction| {
             same_project(transaction.connection(), &bundle)?;
-            receive(transaction, bundle.staged(), import.sender(), import.progress.as_ref())
+            receive(transaction, bundle.staged(), import.origin(), import.progress.as_ref())
+                .map(|received| received.imported)
         })
     }
 
@@ -35,7 +36,7 @@ impl Repository {
     pub fn check_bundle(&self, bundle: &Bundle, import: &Import) -> Result<Contents> {
         let db = connect(self.path())?;
         same_project(&db, bundle)?;
-        let findings = check(&db, bundle.staged(), import.sender())?;
+        let findings = check(&db, bundle.staged(), import.origin())?;
         Ok(bundle.contents_of(&findings))
     }
 }

@@ -14,19 +14,21 @@ mod post;
 mod sniff;
 mod tag;
 mod tokens;
+mod values;
 mod wiki;
 mod write;
 
 pub use control::Control;
-pub(crate) use date::{is_canonical, julian_day};
+pub(crate) use date::{is_canonical, is_fixed, julian_day};
 pub use file::{FileCard, FileKind};
+pub(crate) use grammar::{ArtifactKind, Cards};
 pub use manifest::{Cherrypick, Manifest};
 pub use post::ForumPost;
 pub use sniff::looks_like_artifact;
 pub(crate) use sniff::{Sniffed, sniff};
-pub(crate) use tag::tags_of;
 pub use tag::{TagAction, TagCard};
 pub(crate) use tokens::checksum;
+pub(crate) use values::{Reading, read};
 pub use wiki::WikiEdit;
 
 #[cfg(test)]

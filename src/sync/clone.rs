@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::format::sync_message::{Card, setting};
 use crate::name::User;
 use crate::repo::{Repository, make_aside, new_file, remove_unless};
-use crate::transfer::{Sender, receive};
+use crate::transfer::{Origin, receive};
 
 /// The most characters that a project's name may have.
 const NAME_MAX: usize = 200;
@@ -61,7 +61,7 @@ fn clone_aside(remote: &Remote, path: &Path, user: &User, options: &SyncOptions)
     engine::new_clone(path, user.as_str(), rounds.peer.project())?;
     let received = engine::transaction(path, user.as_str(), move |transaction| {
         set_name(transaction, name.as_deref())?;
-        receive(transaction, &staged, Sender::Server, None)
+        receive(transaction, &staged, Origin::Server, None)
     });
     received.map_err(|e| rounds.peer.blame(e))?;
     engine::close(path)

@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::format::sync_message::{Card, FileCard, cluster_members};
 use crate::name::Hash;
 use crate::repo::store::connect;
-use crate::transfer::{Arrival, Keep, Progress, Sender, Spool, SpoolLimits, Staged, check};
+use crate::transfer::{Arrival, Keep, Origin, Progress, Spool, SpoolLimits, Staged, check};
 
 /// The least and the most artifacts that one request asks for. A server answers with as much as fits into its reply.
 const ASKED: std::ops::RangeInclusive<usize> = 500..=5000;
@@ -220,7 +220,7 @@ impl Fetch {
                 &empty
             }
         };
-        let findings = check(db, &staged, Sender::Server)?;
+        let findings = check(db, &staged, Origin::Server)?;
         let mut gaps = Vec::new();
         let mut is_wanting = false;
         for hash in findings.named() {

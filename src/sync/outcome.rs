@@ -53,6 +53,8 @@ pub struct Synced {
     /// Artifacts that what was received names, and that are neither here nor given by the server: they are private or
     /// shunned there, or lost.
     pub gaps: Vec<Hash>,
+    /// Why some of what was received is kept as mere content: Fossil's code would trust it wrongly. One line each.
+    pub not_linked: Vec<String>,
 }
 
 impl fmt::Display for Synced {
@@ -66,13 +68,15 @@ impl fmt::Display for Synced {
         let parts = parts.map(ToString::to_string);
         let parts: Vec<_> = parts.chain(self.unversioned.iter().map(ToString::to_string)).collect();
         f.write_str(&parts.join("; "))?;
-        match self.gaps.as_slice() {
-            [] => Ok(()),
-            [one, rest @ ..] => {
-                let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-                write!(f, "; the server does not give `{}`{more}, which some check-in names", one.short())
-            }
+        let more = |rest: usize| if rest == 0 { String::new() } else { format!(" and {rest} more") };
+        if let [one, rest @ ..] = self.gaps.as_slice() {
+            let more = more(rest.len());
+            write!(f, "; the server does not give `{}`{more}, which some check-in names", one.short())?;
         }
+        if let [one, rest @ ..] = self.not_linked.as_slice() {
+            write!(f, "; kept as mere content{}: {one}", more(rest.len()))?;
+        }
+        Ok(())
     }
 }
 

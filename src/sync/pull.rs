@@ -8,7 +8,7 @@ use crate::engine;
 use crate::error::Result;
 use crate::name::{Hash, User};
 use crate::repo::Repository;
-use crate::transfer::{Sender, make_public, receive};
+use crate::transfer::{Origin, Received, make_public, receive};
 
 /// What a pull brought.
 pub(super) struct Pulled {
@@ -16,6 +16,8 @@ pub(super) struct Pulled {
     pub artifacts: usize,
     /// What is named here and nobody has.
     pub gaps: Vec<Hash>,
+    /// Why some artifacts were stored and not linked in.
+    pub not_linked: Vec<String>,
 }
 
 /// Fetches what the repository lacks, as its login `user`.
@@ -31,14 +33,14 @@ pub(super) fn pull(
     let Fetched { staged, gaps } = complete(&mut rounds, &mut fetch, options.private)?;
     let published = fetch.published;
     if staged.rows().is_empty() && published.is_empty() {
-        return Ok(Pulled { artifacts: 0, gaps });
+        return Ok(Pulled { artifacts: 0, gaps, not_linked: Vec::new() });
     }
-    let imported = engine::transaction(repository.path(), user.as_str(), move |transaction| {
+    let received = engine::transaction(repository.path(), user.as_str(), move |transaction| {
         make_public(transaction.connection(), &published)?;
-        receive(transaction, &staged, Sender::Server, None)
+        receive(transaction, &staged, Origin::Server, None)
     });
-    let imported = imported.map_err(|e| rounds.peer.blame(e))?;
-    Ok(Pulled { artifacts: imported.artifacts, gaps })
+    let Received { imported, not_linked } = received.map_err(|e| rounds.peer.blame(e))?;
+    Ok(Pulled { artifacts: imported.artifacts, gaps, not_linked })
 }
 
 /// Exchanges with the server until it has nothing more to give.

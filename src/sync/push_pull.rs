@@ -3,7 +3,7 @@
 use super::options::SyncOptions;
 use super::outcome::{Outcome, Synced};
 use super::peer::Peer;
-use super::pull::pull;
+use super::pull::{Pulled, pull};
 use super::push::push;
 use super::remote::Remote;
 use super::unversioned;
@@ -55,12 +55,13 @@ impl Repository {
             None => e,
         })?;
         let unversioned = options.unversioned.then(|| unversioned::sync(self, peer()?, &user)).transpose()?;
-        let gaps = pulled.as_ref().map(|pulled| pulled.gaps.clone()).unwrap_or_default();
-        let received = pulled.map(|pulled| match pulled.artifacts {
-            0 => Outcome::NothingToReceive,
-            artifacts => Outcome::Received { artifacts },
-        });
-        Ok(Synced { sent, received, unversioned, gaps })
+        let mut synced = Synced { sent, unversioned, ..Synced::default() };
+        if let Some(Pulled { artifacts, gaps, not_linked }) = pulled {
+            let received =
+                if artifacts == 0 { Outcome::NothingToReceive } else { Outcome::Received { artifacts } };
+            synced = Synced { received: Some(received), gaps, not_linked, ..synced };
+        }
+        Ok(synced)
     }
 
     /// The local login that stands for the remote one.

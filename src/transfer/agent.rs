@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::cards::check_agents;
+use super::cards::{self, OfAgent};
 use super::findings::{Findings, Structural};
 use super::rules::denied;
 use super::staged::Staged;
 use super::store::Stored;
+use super::tags::check_agents;
 use crate::error::{Error, Kind, Result};
-use crate::format::artifact::{Manifest, is_canonical, julian_day};
+use crate::format::artifact::{ArtifactKind, Manifest, is_canonical, julian_day};
 use crate::name::{Branch, Hash, User, time};
 
 /// How many days a check-in may be ahead of the clock.
@@ -22,6 +23,9 @@ const SECOND_DAYS: f64 = 1.0 / 86_400.0;
 /// The advice to who sends what is not its own.
 const OWN: &str = "Send only check-ins of your own on your own branch, with their files.";
 
+/// The advice to whose clock is wrong.
+const WHEN_RIGHT: &str = "Make the check-in anew when the clock there is right, and send that one.";
+
 /// Who sends the set, and the branch that it is for.
 #[derive(Clone, Copy)]
 pub(crate) struct Agent<'a> {
@@ -30,7 +34,8 @@ pub(crate) struct Agent<'a> {
 }
 
 impl Agent<'_> {
-    /// Judges all that is not held, except for the branch of the check-ins, which only Fossil's linking tells.
+    /// Judges all that is not held and has passed the judge, except for the branch of the check-ins, which only Fossil's
+    /// linking tells.
     pub fn check(
         self,
         db: &Connection,
@@ -38,41 +43,32 @@ impl Agent<'_> {
         findings: &Findings,
         is_held: impl Fn(usize) -> bool,
     ) -> Result<()> {
-        self.only_check_ins(staged, findings, &is_held)?;
+        only_files(staged, findings, &is_held)?;
         let dates: HashMap<Hash, f64> = findings
             .check_ins()
             .filter_map(|(artifact, manifest)| Some((artifact.hash, julian_day(manifest.date.as_bytes())?)))
             .collect();
         for (artifact, manifest) in findings.check_ins().filter(|(artifact, _)| !is_held(artifact.row)) {
-            self.check_tags(db, artifact, manifest)?;
-            check_date(db, artifact, manifest, &dates)?;
+            for (_, _, _, asked) in cards::rows_of(ArtifactKind::CheckIn) {
+                match asked {
+                    OfAgent::Tags => self.check_tags(db, artifact, manifest)?,
+                    OfAgent::Near => check_date(&artifact.hash, manifest)?,
+                    OfAgent::Parents => check_parents(db, &artifact.hash, manifest, &dates)?,
+                    // Asked of the whole set, by the judge, or not at all.
+                    OfAgent::Contents | OfAgent::Login | OfAgent::Nothing | OfAgent::Refused => {}
+                }
+            }
         }
         all_contents(db, staged, findings)
     }
 
-    /// Refuses all but check-ins by the agent that tag nothing but themselves, and their files.
-    fn only_check_ins(
-        self,
-        staged: &Staged,
-        findings: &Findings,
-        is_held: impl Fn(usize) -> bool,
-    ) -> Result<()> {
-        let refused =
-            |hash: &Hash, why: &str| Err(denied(format!("the artifact `{hash}` {why}"), OWN.to_owned()));
-        let mut expected = findings.files.clone();
-        for artifact in findings.structural.iter().filter(|artifact| !is_held(artifact.row)) {
-            let Some(manifest) = &artifact.check_in else {
-                return refused(&artifact.hash, "is no check-in, and not a file of one");
-            };
-            self.check_author(&artifact.hash, manifest)?;
-            expected.insert(artifact.hash);
-        }
-        let rows = staged.rows().iter().enumerate();
-        match rows.filter(|(row, _)| !is_held(*row)).find(|(_, row)| !expected.contains(&row.hash)) {
-            Some((_, row)) => {
-                refused(&row.hash, &format!("is not a file of a check-in of the {}", staged.noun()))
+    /// Refuses what is no check-in by the agent.
+    pub(super) fn check_kind(self, artifact: &Structural) -> Result<()> {
+        match (&artifact.check_in, artifact.kind) {
+            (Some(manifest), Some(kind)) if cards::is_agents(kind) => {
+                self.check_author(&artifact.hash, manifest)
             }
-            None => Ok(()),
+            _ => refused(&artifact.hash, "is no check-in, and not a file of one"),
         }
     }
 
@@ -130,40 +126,63 @@ impl Agent<'_> {
     }
 }
 
-/// Refuses a check-in without a parent, with one that is nowhere, or dated before one or far ahead of the clock.
-/// `dates` are those of the set.
-fn check_date(
-    db: &Connection,
-    artifact: &Structural,
-    manifest: &Manifest,
-    dates: &HashMap<Hash, f64>,
-) -> Result<()> {
-    let (hash, date) = (&artifact.hash, manifest.date.escape_debug());
-    let refused = |why: String, hint: &str| {
-        Err(Error::new(Kind::Refused, format!("the check-in `{hash}` is dated {date}, {why}"))
-            .with_hint(hint))
-    };
+fn refused(hash: &Hash, why: &str) -> Result<()> {
+    Err(denied(format!("the artifact `{hash}` {why}"), OWN.to_owned()))
+}
+
+/// Refuses what is neither a structural artifact nor the content of a file of a check-in.
+fn only_files(staged: &Staged, findings: &Findings, is_held: impl Fn(usize) -> bool) -> Result<()> {
+    let structural = findings.structural.iter().map(|artifact| artifact.hash);
+    let expected: HashSet<Hash> = structural.chain(findings.files.iter().copied()).collect();
+    let rows = staged.rows().iter().enumerate();
+    match rows.filter(|(row, _)| !is_held(*row)).find(|(_, row)| !expected.contains(&row.hash)) {
+        Some((_, row)) => {
+            refused(&row.hash, &format!("is not a file of a check-in of the {}", staged.noun()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The refusal of a date.
+fn misdated(hash: &Hash, manifest: &Manifest, why: &str, hint: &str) -> Error {
+    let date = manifest.date.escape_debug();
+    Error::new(Kind::Refused, format!("the check-in `{hash}` is dated {date}, {why}")).with_hint(hint)
+}
+
+/// Refuses a check-in whose date is not of Fossil's form, or far ahead of the clock.
+fn check_date(hash: &Hash, manifest: &Manifest) -> Result<()> {
     let own = julian_day(manifest.date.as_bytes()).filter(|_| is_canonical(&manifest.date));
     let Some(own) = own else {
-        let why = "and its card must be as `D 2026-11-30T10:23:45.120`".to_owned();
-        return refused(why, "Have a Fossil make the check-in, and send that one.");
+        let why = "and its card must be as `D 2026-11-30T10:23:45.120`";
+        return Err(misdated(hash, manifest, why, "Have a Fossil make the check-in, and send that one."));
     };
     let now = time::julian_now();
     if own > now + AHEAD_MAX_DAYS {
         let why = format!("more than a day after now, which is {}", time::utc(now));
-        return refused(why, "Make the check-in anew when the clock there is right, and send that one.");
+        return Err(misdated(hash, manifest, &why, WHEN_RIGHT));
     }
+    Ok(())
+}
+
+/// Refuses a check-in without a parent, with one that is nowhere, or dated before one. `dates` are those of the set.
+fn check_parents(
+    db: &Connection,
+    hash: &Hash,
+    manifest: &Manifest,
+    dates: &HashMap<Hash, f64>,
+) -> Result<()> {
     if manifest.parents.is_empty() {
         return Err(denied(
             format!("the check-in `{hash}` has no card `P`: it must have a parent"),
             OWN.to_owned(),
         ));
     }
+    let own = julian_day(manifest.date.as_bytes()).unwrap_or_default();
     for parent in &manifest.parents {
         let before = parents_date(db, parent, dates)?.ok_or_else(|| no_parent(hash, parent))?;
         if own + SECOND_DAYS <= before {
             let why = format!("before its parent {}", time::utc(before));
-            return refused(why, "Make the check-in anew when the clock there is right, and send that one.");
+            return Err(misdated(hash, manifest, &why, WHEN_RIGHT));
         }
     }
     Ok(())

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use super::cards;
 use crate::error::{Error, Kind, Result};
-use crate::format::artifact::{Manifest, TagCard};
+use crate::format::artifact::{ArtifactKind, Manifest, Reading, read};
 use crate::name::Hash;
 
 /// What was found in a set of artifacts whose every content has its hash.
@@ -21,17 +22,50 @@ pub(crate) struct Structural {
     /// The index of its row.
     pub row: usize,
     pub hash: Hash,
+    /// Nothing for a text on which Fossil's parser would read wild memory.
+    pub kind: Option<ArtifactKind>,
     /// The manifest without its files, if it is a check-in.
     pub check_in: Option<Manifest>,
-    /// Its tags, if it is none.
-    pub other_tags: Vec<TagCard>,
+    /// The artifacts of its own kind that it names: parents, versions before, the post that is answered.
+    pub follows: Vec<Hash>,
+    /// Why it must not be linked in, whoever sends it.
+    pub fault: Option<String>,
 }
 
 impl Structural {
-    /// The tags that it sets, whatever it is.
-    pub fn tags(&self) -> &[TagCard] {
-        self.check_in.as_ref().map_or(&self.other_tags, |manifest| &manifest.tags)
+    /// Reads a content. Returns nothing for mere content, and the contents that a check-in names as its files.
+    pub fn of(row: usize, hash: Hash, content: &[u8]) -> Option<(Self, Vec<Hash>)> {
+        let none = Self { row, hash, kind: None, check_in: None, follows: Vec::new(), fault: None };
+        let cards = match read(content) {
+            Reading::Content => return None,
+            Reading::Wild(why) => {
+                let fault = Some(format!("is a text on which Fossil's parser reads wild memory: {why}"));
+                return Some((Self { fault, ..none }, Vec::new()));
+            }
+            Reading::Artifact(cards) => cards,
+        };
+        let kind = cards.kind();
+        let fault = cards::fault(&cards);
+        let follows: Vec<Hash> = match kind {
+            ArtifactKind::Attachment
+            | ArtifactKind::Cluster
+            | ArtifactKind::Control
+            | ArtifactKind::Ticket => Vec::new(),
+            _ => b"GIP".iter().flat_map(|card| cards.hashes(*card)).filter_map(hash_of).collect(),
+        };
+        let made = Self { kind: Some(kind), follows, fault, ..none };
+        if kind != ArtifactKind::CheckIn {
+            return Some((made, Vec::new()));
+        }
+        match Manifest::apart(*cards) {
+            Ok((manifest, files)) => Some((Self { check_in: Some(manifest), ..made }, files)),
+            Err(e) => Some((Self { fault: made.fault.or_else(|| Some(e.to_string())), ..made }, Vec::new())),
+        }
     }
+}
+
+fn hash_of(token: &[u8]) -> Option<Hash> {
+    Hash::parse(str::from_utf8(token).ok()?).ok()
 }
 
 impl Findings {

@@ -11,7 +11,7 @@ use super::findings::{Findings, Structural};
 use super::staged::{Seals, Staged};
 use super::walk::Expanded;
 use crate::error::{Error, Kind, Result};
-use crate::format::artifact::{Manifest, Sniffed, looks_like_artifact, sniff, tags_of};
+use crate::format::artifact::{Sniffed, sniff};
 use crate::name::Hash;
 
 /// Bytes of contents that may wait for a thread.
@@ -94,10 +94,12 @@ impl Staged {
         &self,
         external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
     ) -> Result<Arc<Findings>> {
-        if let Some(findings) = self.findings() {
-            return Ok(findings);
-        }
-        Ok(self.judge(|queue| queue.walk(external, |_| Ok(())))?.0)
+        let findings = match self.findings() {
+            Some(findings) => findings,
+            None => self.judge(|queue| queue.walk(external, |_| Ok(())))?.0,
+        };
+        findings.refuse_control_as_content()?;
+        Ok(findings)
     }
 }
 
@@ -185,14 +187,10 @@ impl Queue<'_> {
             self.state.lock().failure = Some(self.staged.source().blame(failure));
             return;
         }
-        let (check_in, files) = Manifest::parse_apart(content).ok().unzip();
-        if check_in.is_none() && !looks_like_artifact(content) {
-            return;
-        }
-        let other_tags = if check_in.is_none() { tags_of(content) } else { Vec::new() };
+        let Some((structural, files)) = Structural::of(row, hash, content) else { return };
         let mut state = self.state.lock();
-        state.findings.files.extend(files.unwrap_or_default());
-        state.findings.structural.push(Structural { row, hash, check_in, other_tags });
+        state.findings.files.extend(files);
+        state.findings.structural.push(structural);
     }
 }
 

@@ -3,6 +3,7 @@
 //! Rows are stored as they came, deltas as deltas, in the one transaction in which Fossil's code then links
 //! the artifacts in.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -14,9 +15,9 @@ use super::judge::{Likely, Queue};
 use super::link::link;
 use super::row::Progress;
 use super::rules;
-use super::sender::Sender;
 use super::staged::Staged;
 use super::store::{Stored, Storing};
+use super::verdict::{Origin, judged};
 use crate::engine::Transaction;
 use crate::error::Result;
 use crate::name::{Branch, Hash, User};
@@ -62,10 +63,10 @@ impl Import {
         Err(rules::denied(what, hint))
     }
 
-    pub(crate) fn sender(&self) -> Sender<'_> {
+    pub(crate) fn origin(&self) -> Origin<'_> {
         match &self.only {
-            Some((user, branch)) => Sender::Agent(Agent { user, branch }),
-            None => Sender::Person,
+            Some((user, branch)) => Origin::Agent(Agent { user, branch }),
+            None => Origin::Person,
         }
     }
 }
@@ -87,40 +88,45 @@ pub struct Imported {
     pub present: usize,
 }
 
+/// What was taken in.
+pub(crate) struct Received {
+    pub imported: Imported,
+    /// Why some artifacts of a server were stored and not linked in, one line each.
+    pub not_linked: Vec<String>,
+}
+
 /// Verifies a set and applies the rules of an import, except for the branch of the check-ins, which only Fossil's
 /// linking tells. Writes nothing.
 ///
 /// # Errors
 /// As for [`receive`].
-pub(crate) fn check(db: &Connection, staged: &Staged, sender: Sender<'_>) -> Result<Arc<Findings>> {
+pub(crate) fn check(db: &Connection, staged: &Staged, origin: Origin<'_>) -> Result<Arc<Findings>> {
     let held = rules::held(db, staged)?;
     let mut bases = Bases::of(db, staged)?;
-    if !sender.is_server() {
+    if !origin.is_server() {
         rules::nothing_shunned(db, staged)?;
     }
     let findings = staged.verify(|hash| bases.content(hash))?;
-    judge(db, staged, sender, &findings, |row| held[row])?;
+    judge(db, staged, origin, &findings, |row| held[row])?;
     Ok(findings)
 }
 
-/// Applies the rules of an import to what is not held.
+/// Applies the rules for the origin to what is not held. Returns the rows that must not be linked in, with the reasons.
 fn judge(
     db: &Connection,
     staged: &Staged,
-    sender: Sender<'_>,
+    origin: Origin<'_>,
     findings: &Findings,
     is_held: impl Fn(usize) -> bool + Copy,
-) -> Result<()> {
-    rules::only_trusted_tags(findings, is_held)?;
-    if sender.is_server() {
-        return Ok(());
+) -> Result<HashMap<usize, String>> {
+    let not_linked = judged(db, findings, origin, is_held)?;
+    if !origin.is_server() {
+        rules::no_private_parent(db, staged, findings)?;
     }
-    findings.refuse_control_as_content()?;
-    rules::no_private_parent(db, staged, findings)?;
-    match sender {
-        Sender::Agent(agent) => agent.check(db, staged, findings, is_held),
-        Sender::Person | Sender::Server => Ok(()),
+    if let Origin::Agent(agent) = origin {
+        agent.check(db, staged, findings, is_held)?;
     }
+    Ok(not_linked)
 }
 
 /// Takes all of a set in. After an error, the transaction must be rolled back.
@@ -141,45 +147,48 @@ fn judge(
 pub(crate) fn receive(
     transaction: &mut Transaction<'_>,
     staged: &Staged,
-    sender: Sender<'_>,
+    origin: Origin<'_>,
     progress: Option<&Progress>,
-) -> Result<Imported> {
-    if !sender.is_server() {
+) -> Result<Received> {
+    if !origin.is_server() {
         rules::nothing_shunned(transaction.connection(), staged)?;
     }
     let held = rules::held(transaction.connection(), staged)?;
-    let (findings, (stored, likely)) =
-        staged.judge(|queue| store(transaction, staged, sender, progress, queue))?;
-    judge(transaction.connection(), staged, sender, &findings, |row| held[row] && !stored.is_new(row))?;
-    if !sender.is_server() {
+    let (findings, (stored, mut likely)) =
+        staged.judge(|queue| store(transaction, staged, origin, progress, queue))?;
+    let is_held = |row: usize| held[row] && !stored.is_new(row);
+    let not_linked = judge(transaction.connection(), staged, origin, &findings, is_held)?;
+    likely.retain(|likely| !not_linked.contains_key(&likely.row));
+    if !origin.is_server() {
         rules::no_content_is_control(transaction.connection(), &findings, &stored)?;
     }
-    // Only now does Fossil's code see what came.
+    // Nothing reaches Fossil's code before all of it is judged.
     link(transaction, staged, &stored, &likely)?;
     let check_ins = in_order(staged, &findings, &stored);
-    if !sender.is_server() {
+    if !origin.is_server() {
         rules::all_linked(transaction.connection(), staged, &check_ins, &stored)?;
     }
-    if let Sender::Agent(agent) = sender {
+    if let Origin::Agent(agent) = origin {
         agent.only_branch(transaction.connection(), staged, &check_ins, &stored)?;
     }
-    Ok(Imported {
+    let imported = Imported {
         check_ins: check_ins.iter().map(|&row| staged.rows()[row].hash).collect(),
         artifacts: stored.new,
         present: staged.rows().len() - stored.new,
-    })
+    };
+    Ok(Received { imported, not_linked: not_linked.into_values().collect() })
 }
 
 /// Expands and stores every row. Returns what may be structural artifacts, too.
 fn store(
     transaction: &mut Transaction<'_>,
     staged: &Staged,
-    sender: Sender<'_>,
+    origin: Origin<'_>,
     progress: Option<&Progress>,
     queue: &Queue<'_>,
 ) -> Result<(Stored, Vec<Likely>)> {
     let receipt = transaction.receipt()?;
-    let is_sent_on = !sender.is_server();
+    let is_sent_on = !origin.is_server();
     let mut storing = Storing::new(transaction.connection(), staged, receipt, is_sent_on)?;
     let (mut done, all) = (0, staged.rows().len() as u64);
     let mut bases = Bases::of(transaction.connection(), staged)?;

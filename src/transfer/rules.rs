@@ -2,7 +2,6 @@
 
 use rusqlite::Connection;
 
-use super::cards::check_trusted;
 use super::findings::{Findings, control_as_content};
 use super::staged::Staged;
 use super::store::Stored;
@@ -64,13 +63,6 @@ pub(super) fn held(db: &Connection, staged: &Staged) -> Result<Vec<bool>> {
                AND NOT EXISTS(SELECT 1 FROM private WHERE private.rid=blob.rid)";
     let mut query = db.prepare(sql)?;
     staged.rows().iter().map(|row| Ok(query.exists([row.hash.as_str()])?)).collect()
-}
-
-/// Refuses a tag that Fossil's code would trust wrongly, on whatever artifact that is not held.
-pub(super) fn only_trusted_tags(findings: &Findings, is_held: impl Fn(usize) -> bool) -> Result<()> {
-    findings.structural.iter().filter(|artifact| !is_held(artifact.row)).try_for_each(|artifact| {
-        artifact.tags().iter().try_for_each(|tag| check_trusted(&artifact.hash, tag))
-    })
 }
 
 /// Refuses a check-in that Fossil did not link in as one.

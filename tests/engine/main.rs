@@ -8,6 +8,7 @@ mod damage;
 mod endings;
 mod fuzz;
 mod hostile;
+mod linking;
 mod modules;
 mod neighbours;
 mod place;

@@ -6,6 +6,9 @@
 #include "mod_store.h"
 #include "operations.h"
 
+int ocx_content_put(Blob*, const char*, int);
+void ocx_link_waiting(int);
+
 /*
 ** May a check-in on zBranch follow check-in pid?  Returns OCX_STORED or a refusal.
 */
@@ -33,7 +36,7 @@ static void ocx_put_content(const OcxContent *p){
   int rid, old;
   /* blob_init() replaces a size of zero by strlen(). */
   blob_init(&content, p->content.size ? p->content.data : "", (int)p->content.size);
-  rid = content_put_ex(&content, p->hash, 0, 0, 0);
+  rid = ocx_content_put(&content, p->hash, 0);
   db_add_unsent(rid);
   old = p->previous ? fast_uuid_to_rid(p->previous) : 0;
   if( old>0 && old!=rid ) content_deltify(old, &rid, 1, 0);
@@ -67,7 +70,7 @@ static int ocx_put(const OcxText *pText, const char *zHash, int previous){
   Blob artifact;
   int rid;
   ocx_compress_quickly(pText, &artifact);
-  rid = content_put_ex(&artifact, zHash, 0, (int)pText->size, 0);
+  rid = ocx_content_put(&artifact, zHash, (int)pText->size);
   blob_reset(&artifact);
   db_add_unsent(rid);
   blob_init(&artifact, 0, 0);
@@ -183,7 +186,7 @@ int ocx_mod_transaction_filled(const void *pArg){
   const OcxModFilled *p = pArg;
   size_t i;
   content_clear_cache(0);
-  for(i=0; i<p->count; i++) after_dephantomize(p->rids[i], 0);
+  for(i=0; i<p->count; i++) ocx_link_waiting(p->rids[i]);
   return 0;
 }
 

@@ -4,8 +4,9 @@
 **   -  a K, R or Z card without argument after a card whose argument had the size wanted:
 **      the missing one is read;
 **   -  a W card of 4294967295 bytes: that plus one is zero for the check of the size.
-** A tag `parent` counts only if its value is a list of hashes: the function that obeys it
-** measures a value that may be absent, and writes behind its list if a word is no hash.
+** A tag `parent` counts only if its value is a list of hashes of check-ins that are linked in,
+** none of them a descendant: the function that obeys it measures a value that may be absent,
+** writes behind its list if a word is no hash, and makes circles, in which nothing is a leaf.
 ** And its SQL is kept.
 */
 #include "bound.h"
@@ -76,18 +77,98 @@ static int ocx_is_hash_list(const char *z){
   }
 }
 
-void manifest_reparent_checkin(int rid, const char *zValue){
-  if( ocx_is_hash_list(zValue) ) fossil_reparent_checkin(rid, zValue);
+/* The hashes of such a list as one of SQL, in memory from fossil_malloc(). */
+static char *ocx_quoted_list(const char *z){
+  Blob list;
+  blob_init(&list, "'", 1);
+  for(; *z; z++){
+    if( *z==' ' ) blob_append(&list, "','", 3);
+    else blob_append_char(&list, *z);
+  }
+  blob_append_char(&list, '\'');
+  return blob_str(&list);
 }
 
-/* Fossil now obeys each tag `parent` of the repository.  What names no parents goes before, whoever stored it. */
+/* How many hashes the list has. */
+static int ocx_list_length(const char *z){
+  int n = 1;
+  for(; *z; z++) n += *z==' ';
+  return n;
+}
+
+/*
+** May the tag give these parents to the check-in?  They and all that lies behind them must be linked in, so that
+** nothing that comes later closes a circle, and the check-in must not be among it.  One without a P card gets one
+** parent at most: with more, add_mlink() would read the first hash of the card that is not there.
+*/
+static int ocx_may_reparent(int rid, const char *zValue, const char *zList){
+  Manifest *p;
+  int nParent, nWanted = ocx_list_length(zValue);
+  if( nWanted!=db_int(0, "SELECT count(*) FROM blob WHERE uuid IN (%s)", zList/*safe-for-%s*/) ) return 0;
+  if( db_exists(
+    "WITH RECURSIVE behind(rid) AS ("
+    "  SELECT rid FROM blob WHERE uuid IN (%s)"
+    "  UNION SELECT plink.pid FROM behind CROSS JOIN plink ON plink.cid=behind.rid)"
+    "SELECT 1 FROM behind WHERE rid=%d"
+    "  OR NOT EXISTS(SELECT 1 FROM event WHERE objid=behind.rid AND type='ci')",
+    zList/*safe-for-%s*/, rid) ) return 0;
+  p = manifest_get(rid, CFTYPE_MANIFEST, 0);
+  if( p==0 ) return 0;
+  nParent = p->nParent;
+  manifest_destroy(p);
+  return nParent>0 || nWanted==1;
+}
+
+/* Does the check-in have these parents already, the first as its primary one?  Then there is nothing to do. */
+static int ocx_has_parents(int rid, const char *zValue, const char *zList){
+  int nWanted = ocx_list_length(zValue);
+  return db_exists(
+    "SELECT 1 FROM plink JOIN blob ON blob.rid=pid"
+    " WHERE cid=%d AND isprim AND uuid=substr(%Q,1,length(uuid))"
+    "   AND (SELECT count(*) FROM plink WHERE cid=%d)=%d"
+    "   AND (SELECT count(*) FROM plink JOIN blob ON blob.rid=pid WHERE cid=%d AND uuid IN (%s))=%d",
+    rid, zValue, rid, nWanted, rid, zList/*safe-for-%s*/, nWanted);
+}
+
+/* Obey a tag `parent` if it may count.  True if that took a look at all that lies behind the check-in. */
+static int ocx_reparent(int rid, const char *zValue){
+  char *zList = ocx_quoted_list(zValue);
+  int isOther = !ocx_has_parents(rid, zValue, zList);
+  if( isOther && ocx_may_reparent(rid, zValue, zList) ) fossil_reparent_checkin(rid, zValue);
+  fossil_free(zList);
+  return isOther;
+}
+
+void manifest_reparent_checkin(int rid, const char *zValue){
+  if( ocx_is_hash_list(zValue) ) ocx_reparent(rid, zValue);
+}
+
+/* At most this many tags `parent` that do not count yet are looked at again after artifacts were linked in. */
+#define PARENTS_MAX 200
+
+/* The type of such a tag while Fossil must not see it. */
+#define TAG_HIDDEN 3
+
+/*
+** Fossil now obeys each tag `parent` of the repository.  Those that may count are obeyed here, and hidden from it
+** meanwhile.  One that names no parents is not kept, whoever stored it.
+*/
 int manifest_crosslink_end(int flags){
   Stmt q;
-  db_prepare(&q, "SELECT rid, value FROM tagxref WHERE tagid=%d AND tagtype=1", TAG_PARENT);
+  int rc, nLeft = PARENTS_MAX;
+  db_multi_exec("UPDATE tagxref SET tagtype=%d WHERE tagid=%d AND tagtype=1", TAG_HIDDEN, TAG_PARENT);
+  db_prepare(&q, "SELECT rid, value FROM tagxref WHERE tagid=%d AND tagtype=%d", TAG_PARENT, TAG_HIDDEN);
   while( db_step(&q)==SQLITE_ROW ){
-    if( ocx_is_hash_list(db_column_text(&q, 1)) ) continue;
-    db_multi_exec("DELETE FROM tagxref WHERE tagid=%d AND rid=%d", TAG_PARENT, db_column_int(&q, 0));
+    int rid = db_column_int(&q, 0);
+    const char *zValue = db_column_text(&q, 1);
+    if( !ocx_is_hash_list(zValue) ){
+      db_multi_exec("DELETE FROM tagxref WHERE tagid=%d AND rid=%d", TAG_PARENT, rid);
+    }else if( nLeft>0 ){
+      nLeft -= ocx_reparent(rid, zValue);
+    }
   }
   db_finalize(&q);
-  return fossil_crosslink_end(flags);
+  rc = fossil_crosslink_end(flags);
+  db_multi_exec("UPDATE tagxref SET tagtype=1 WHERE tagid=%d AND tagtype=%d", TAG_PARENT, TAG_HIDDEN);
+  return rc;
 }

@@ -17,6 +17,22 @@ pub(crate) fn julian_day(token: &[u8]) -> Option<f64> {
     })
 }
 
+/// Whether a date means the same everywhere and always: not `now`, and nothing that SQLite adds to it.
+pub(crate) fn is_fixed(token: &[u8]) -> bool {
+    is_day(token) || token.first().is_some_and(u8::is_ascii_digit) && julian_day(token).is_some()
+}
+
+/// Whether a date has Fossil's own form with numbers that no calendar refuses, which spares asking SQLite.
+fn is_day(token: &[u8]) -> bool {
+    let number = |at: usize| u32::from(token[at] - b'0') * 10 + u32::from(token[at + 1] - b'0');
+    str::from_utf8(token).is_ok_and(is_canonical)
+        && (1..=12).contains(&number(5))
+        && (1..=28).contains(&number(8))
+        && number(11) < 24
+        && number(14) < 60
+        && number(17) < 60
+}
+
 /// Whether `text` has the form that Fossil writes: `2026-11-30T10:23:45` with milliseconds or without.
 pub(crate) fn is_canonical(text: &str) -> bool {
     const FORM: &[u8] = b"0000-00-00T00:00:00.000";

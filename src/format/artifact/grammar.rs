@@ -16,7 +16,7 @@ use crate::error::{Error, Kind};
 
 /// The kinds of artifact, in the order of Fossil's `CFTYPE_` numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ArtifactKind {
+pub(crate) enum ArtifactKind {
     CheckIn,
     Cluster,
     Control,
@@ -28,8 +28,21 @@ pub(super) enum ArtifactKind {
 }
 
 impl ArtifactKind {
+    /// All kinds.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 8] = [
+        Self::CheckIn,
+        Self::Cluster,
+        Self::Control,
+        Self::Wiki,
+        Self::Ticket,
+        Self::Attachment,
+        Self::Event,
+        Self::Forum,
+    ];
+
     /// The cards that may and those that must be there.
-    fn cards(self) -> (&'static str, &'static str) {
+    pub(crate) fn cards(self) -> (&'static str, &'static str) {
         match self {
             Self::CheckIn => ("BCDFNPQRTUZ", "DZ"),
             Self::Cluster => ("MZ", "MZ"),
@@ -65,17 +78,17 @@ pub(super) struct FileToken<'a> {
 
 /// The cards of one artifact.
 #[derive(Debug, Default)]
-pub(super) struct Cards<'a> {
+pub(crate) struct Cards<'a> {
     kind: Option<ArtifactKind>,
     pub baseline: Option<&'a [u8]>,
     pub comment: Option<Bytes<'a>>,
     pub date: Option<&'a [u8]>,
-    pub files: Vec<FileToken<'a>>,
+    pub(super) files: Vec<FileToken<'a>>,
     pub mimetype: Option<Bytes<'a>>,
     pub parents: Vec<&'a [u8]>,
     pub cherrypicks: Vec<(&'a [u8], Option<&'a [u8]>)>,
     pub repo_checksum: Option<&'a [u8]>,
-    pub tags: Vec<TagToken<'a>>,
+    pub(super) tags: Vec<TagToken<'a>>,
     pub user: Option<Bytes<'a>>,
     /// L or H: the name of a wiki page, or the title of a thread.
     pub title: Option<Bytes<'a>>,
@@ -85,11 +98,20 @@ pub(super) struct Cards<'a> {
     pub reply_to: Option<&'a [u8]>,
     /// W: the text of a wiki page, a technote or a post.
     pub text: Option<&'a [u8]>,
+    /// A: the file's name, what it is attached to, its content.
+    pub attachment: Option<(Bytes<'a>, Bytes<'a>, Option<&'a [u8]>)>,
+    /// E: when a technote's event is, and its name.
+    pub event: Option<(&'a [u8], &'a [u8])>,
+    /// J: the names of a ticket's fields.
+    pub fields: Vec<&'a [u8]>,
+    /// K: the ticket.
+    pub ticket: Option<&'a [u8]>,
+    /// M: the members of a cluster.
+    pub members: Vec<&'a [u8]>,
+    /// Whether a NUL stands in a card, where it ends a word.
+    pub has_nul: bool,
     /// A bit for each type of card.
     seen: u32,
-    event: Option<&'a [u8]>,
-    last_field: Option<&'a [u8]>,
-    last_child: Option<&'a [u8]>,
 }
 
 /// Parses one artifact of any kind.
@@ -122,6 +144,7 @@ pub(super) fn parse(content: &[u8]) -> Outcome<Cards<'_>> {
         cards.card(card, &mut line)?;
     }
     require(line.is_at_end(), "extra characters at end of card")?;
+    cards.has_nul = line.has_nul();
     cards.finish()?;
     Ok(cards)
 }
@@ -136,7 +159,7 @@ fn bit(card: u8) -> u32 {
 
 impl<'a> Cards<'a> {
     /// What kind of artifact they make.
-    pub(super) fn kind(&self) -> ArtifactKind {
+    pub(crate) fn kind(&self) -> ArtifactKind {
         self.kind.unwrap_or(ArtifactKind::Control)
     }
 
@@ -157,7 +180,7 @@ impl<'a> Cards<'a> {
             b'G' | b'H' | b'I' => self.forum(card, line),
             b'J' => self.field(line),
             b'K' => {
-                line.hex(40, "bad K-card")?;
+                self.ticket = Some(line.hex(40, "bad K-card")?);
                 self.is(ArtifactKind::Ticket)
             }
             b'L' => {
@@ -168,8 +191,8 @@ impl<'a> Cards<'a> {
             }
             b'M' => {
                 let child = line.hash("invalid hash on M-card")?;
-                require(self.last_child.is_none_or(|last| last < child), "M-card in the wrong order")?;
-                self.last_child = Some(child);
+                require(self.members.last().is_none_or(|last| *last < child), "M-card in the wrong order")?;
+                self.members.push(child);
                 self.is(ArtifactKind::Cluster)
             }
             b'N' => {
@@ -206,9 +229,11 @@ impl<'a> Cards<'a> {
     fn attachment(&mut self, line: &mut Tokens<'a>) -> Outcome {
         let (name, target, source) = (line.next_decoded(), line.next(), line.next());
         let (Some(name), Some(target)) = (name, target) else { return syntax("bad A-card") };
+        let decoded = decode(target);
         require(is_simple_path(&name), "invalid filename on A-card")?;
-        require(is_hash(target) || is_wiki_name(&decode(target)), "invalid target on A-card")?;
+        require(is_hash(target) || is_wiki_name(&decoded), "invalid target on A-card")?;
         require(source.is_none_or(is_hash), "invalid source on A-card")?;
+        self.attachment = Some((name, decoded, source));
         self.is(ArtifactKind::Attachment)
     }
 
@@ -219,8 +244,8 @@ impl<'a> Cards<'a> {
 
     fn event(&mut self, line: &mut Tokens<'a>) -> Outcome {
         let date = line.next().filter(|token| date::julian_day(token).is_some());
-        require(date.is_some(), "malformed date on E-card")?;
-        self.event = Some(line.hash("malformed hash on E-card")?);
+        let Some(date) = date else { return syntax("malformed date on E-card") };
+        self.event = Some((date, line.hash("malformed hash on E-card")?));
         self.is(ArtifactKind::Event)
     }
 
@@ -255,8 +280,8 @@ impl<'a> Cards<'a> {
     fn field(&mut self, line: &mut Tokens<'a>) -> Outcome {
         let (name, _value) = (line.next(), line.next());
         let name = name.ok_or(Flaw::Syntax("name missing from J-card"))?;
-        require(self.last_field.is_none_or(|last| last < name), "incorrect J-card sort order")?;
-        self.last_field = Some(name);
+        require(self.fields.last().is_none_or(|last| *last < name), "incorrect J-card sort order")?;
+        self.fields.push(name);
         self.is(ArtifactKind::Ticket)
     }
 

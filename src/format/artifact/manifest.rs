@@ -76,19 +76,16 @@ impl Manifest {
         Self::from_cards(cards)
     }
 
-    /// Reads a manifest without its files. Returns it with the hashes of their contents.
+    /// Takes the cards of a check-in without its files. Returns it with the hashes of their contents. Bytes of names
+    /// that are not UTF-8 are replaced.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), but a file's name need not be UTF-8.
-    pub(crate) fn parse_apart(content: &[u8]) -> Result<(Self, Vec<Hash>)> {
-        let mut cards = grammar::parse(content)
-            .map_err(|flaw| Error::new(Kind::Corrupt, format!("no manifest: {}", flaw.why())))?;
-        if cards.kind() != ArtifactKind::CheckIn {
-            return Err(Error::new(Kind::Invalid, "the artifact is no check-in"));
-        }
-        let files = std::mem::take(&mut cards.files);
+    /// [`Kind::Invalid`] for a hash with uppercase digits.
+    pub(crate) fn apart(mut cards: Cards<'_>) -> Result<(Self, Vec<Hash>)> {
+        let (files, tags) = (std::mem::take(&mut cards.files), std::mem::take(&mut cards.tags));
         let contents = files.iter().filter_map(|file| file.hash).map(hash).collect::<Result<_>>()?;
-        Ok((Self::from_cards(cards)?, contents))
+        let tags = tags.iter().map(TagCard::lossily).collect::<Result<_>>()?;
+        Ok((Self { tags, ..Self::from_cards(cards)? }, contents))
     }
 
     /// Returns the artifact's bytes: files and tags sorted, everything escaped, the checksum at the end.

@@ -1,6 +1,6 @@
 //! A tag as a card of an artifact.
 
-use super::grammar::{self, TagToken};
+use super::grammar::TagToken;
 use super::tokens::{hash, lossy, name};
 use super::write::{after_space, card, escaped};
 use crate::error::Result;
@@ -66,7 +66,7 @@ impl TagCard {
     }
 
     /// Bytes of the name that are not UTF-8 are replaced.
-    fn lossily(token: &TagToken<'_>) -> Result<Self> {
+    pub(super) fn lossily(token: &TagToken<'_>) -> Result<Self> {
         let (sigil, word) = token.name.split_at(1);
         let action = match sigil {
             b"+" => TagAction::Add,
@@ -87,10 +87,4 @@ impl TagCard {
         card(text, format_args!("T {}{} {target}{value}", self.action.sigil(), escaped(&self.name)?));
         Ok(())
     }
-}
-
-/// The tags that an artifact of any kind carries; none if `content` is no artifact. What is not UTF-8 is replaced.
-pub(crate) fn tags_of(content: &[u8]) -> Vec<TagCard> {
-    let Ok(cards) = grammar::parse(content) else { return Vec::new() };
-    cards.tags.iter().filter_map(|token| TagCard::lossily(token).ok()).collect()
 }

@@ -41,11 +41,12 @@ pub(super) struct Tokens<'a> {
     at_line_end: bool,
     /// The length of the last token that a hash-bearing card read; Fossil's `sz`, stale value and all.
     last_len: usize,
+    has_nul: bool,
 }
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
-        Self { text, at: 0, at_line_end: true, last_len: 0 }
+        Self { text, at: 0, at_line_end: true, last_len: 0, has_nul: false }
     }
 
     pub(super) fn is_at_line_end(&self) -> bool {
@@ -54,6 +55,11 @@ impl<'a> Tokens<'a> {
 
     pub(super) fn is_at_end(&self) -> bool {
         self.at >= self.text.len()
+    }
+
+    /// Whether a NUL has ended a word.
+    pub(super) fn has_nul(&self) -> bool {
+        self.has_nul
     }
 
     /// Reads `size` bytes of free text, and passes the line end behind them.
@@ -95,6 +101,7 @@ impl<'a> Tokens<'a> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let len = rest.iter().position(|b| matches!(b, b' ' | b'\n' | 0)).unwrap_or(rest.len());
         self.at_line_end = rest.get(len).is_none_or(|b| *b == b'\n');
+        self.has_nul |= rest.get(len) == Some(&0);
         self.at += len + 1;
         Some(&rest[..len])
     }

@@ -61,7 +61,7 @@ fn artifacts() -> Vec<Vec<u8>> {
 }
 
 /// `text` with the checksum that Fossil wants at its end.
-fn sealed(text: &[u8]) -> Vec<u8> {
+pub fn sealed(text: &[u8]) -> Vec<u8> {
     let end = text.windows(3).rposition(|w| w == b"\nZ ").map_or(text.len(), |n| n + 1);
     let mut sealed = text[..end].to_vec();
     let sum = Md5::digest(&sealed);
