@@ -34,6 +34,7 @@ use pool::{SessionPool, call};
 use session::{c_path, c_string};
 pub use transaction::Transaction;
 pub use transport::Transport;
+pub(crate) use wait::Stop;
 pub use wait::{with_cancel, with_timeout};
 
 use crate::error::{Error, Kind, Result};
