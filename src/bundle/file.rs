@@ -51,6 +51,8 @@ pub(super) struct BundleFile {
     pub db: Mutex<Connection>,
     /// Bytes of the file.
     pub size: u64,
+    /// Bytes that came: those of the file, or of its wire form.
+    pub received: u64,
     /// Where it was unpacked, if it was.
     pub _unpacked: Option<NamedTempFile>,
 }
@@ -121,6 +123,10 @@ impl Source for BundleFile {
         // One lock of the file for all rows.
         db.execute_batch("BEGIN")?;
         Ok(Box::new(FileReader { db }))
+    }
+
+    fn received(&self) -> u64 {
+        self.received
     }
 
     fn blame(&self, e: Error) -> Error {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
+use crate::engine::Stop;
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::name::Hash;
@@ -22,7 +23,9 @@ pub(super) fn rows(db: &Connection) -> Result<Vec<Row>> {
     let mut query = db.prepare(sql)?;
     let mut found = query.query([])?;
     let (mut rows, mut bases) = (Vec::new(), Vec::new());
+    let stop = Stop::of_this_thread();
     while let Some(row) = found.next()? {
+        stop.check("the bundle was not read")?;
         if rows.len() == ROWS_MAX {
             return Err(Error::new(Kind::TooLarge, format!("it holds more than {ROWS_MAX} artifacts")));
         }

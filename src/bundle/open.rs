@@ -37,11 +37,11 @@ impl Bundle {
         }
         // SQLite looks first. If this is a repository that is open, closing a file of ours would drop its locks.
         match connect(path) {
-            Ok(db) => read(db, name, meta.len(), None),
+            Ok(db) => read(db, Came { name, size: meta.len(), received: meta.len(), unpacked: None }),
             Err(e) if e.kind() == Kind::Foreign => {
                 let file =
                     File::open(path).map_err(|e| Error::io(format!("cannot open bundle `{name}`"), e))?;
-                unpack(file, name)
+                unpack(file, meta.len(), name)
             }
             Err(e) => Err(e),
         }
@@ -54,28 +54,39 @@ impl Bundle {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let name = "the bundle given".to_owned();
         if wire::is_wire(bytes) {
-            return unpack(bytes, name);
+            return unpack(bytes, bytes.len() as u64, name);
         }
         let file = NamedTempFile::new().and_then(|file| std::fs::write(file.path(), bytes).map(|()| file));
         let file = file.map_err(|e| Error::io("cannot keep a bundle", e))?;
         let db = connect(file.path()).map_err(|_| no_bundle(&name, "it is no SQLite database"))?;
-        read(db, name, bytes.len() as u64, Some(file))
+        let size = bytes.len() as u64;
+        read(db, Came { name, size, received: size, unpacked: Some(file) })
     }
 }
 
+/// What is known of a bundle before it is read.
+struct Came {
+    name: String,
+    /// Bytes in SQLite's form.
+    size: u64,
+    /// Bytes in the form that came.
+    received: u64,
+    unpacked: Option<NamedTempFile>,
+}
+
 /// Reads the wire form into a temporary file.
-fn unpack(mut from: impl Read, name: String) -> Result<Bundle> {
+fn unpack(mut from: impl Read, received: u64, name: String) -> Result<Bundle> {
     let mut magic = [0; wire::MAGIC.len()];
     let is_wire = from.read_exact(&mut magic).is_ok() && wire::is_wire(&magic);
     if !is_wire {
         return Err(no_bundle(&name, "it is no SQLite database"));
     }
-    let file = wire::unpack(from).map_err(|e| {
-        let what = format!("cannot read bundle `{name}`: {e}");
-        Error::new(e.kind(), what).with_hint("Get the bundle anew.").caused_by(e)
+    let file = wire::unpack(from, received).map_err(|e| {
+        let hint = e.hint().unwrap_or("Get the bundle anew.").to_owned();
+        Error::new(e.kind(), format!("cannot read bundle `{name}`: {e}")).with_hint(hint).caused_by(e)
     })?;
     let size = file.as_file().metadata().map_err(|e| Error::io("cannot keep a bundle", e))?.len();
-    read(connect(file.path())?, name, size, Some(file))
+    read(connect(file.path())?, Came { name, size, received, unpacked: Some(file) })
 }
 
 /// Opens a connection that cannot write and runs nothing that the file brings.
@@ -102,14 +113,15 @@ fn connect(path: &Path) -> Result<Connection> {
     Ok(db)
 }
 
-fn read(db: Connection, name: String, size: u64, unpacked: Option<NamedTempFile>) -> Result<Bundle> {
+fn read(db: Connection, came: Came) -> Result<Bundle> {
+    let Came { name, size, received, unpacked } = came;
     check_schema(&db, &name)?;
     let rows = index::rows(&db).map_err(|e| in_bundle(&name, e))?;
     let sql = "SELECT bcvalue FROM bconfig WHERE bcname='project-code' AND typeof(bcvalue)='text' LIMIT 1";
     let code =
         db.prepare(sql).and_then(|mut q| q.query_map([], |row| row.get::<_, String>(0))?.next().transpose());
     let project_code = code.map_err(|e| in_bundle(&name, e.into()))?;
-    let file = Arc::new(BundleFile { name, db: db.into(), size, _unpacked: unpacked });
+    let file = Arc::new(BundleFile { name, db: db.into(), size, received, _unpacked: unpacked });
     let staged = Staged::new(rows, Arc::clone(&file) as _)?;
     Ok(Bundle::new(file, project_code, staged))
 }

@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::create::{finish, new_bundle, new_file};
 use super::file::{Bundle, in_bundle};
+use crate::engine::Stop;
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::format::packed::{pack, unpack as inflate};
@@ -22,11 +23,15 @@ pub(super) const MAGIC: [u8; 8] = *b"OCXBNDL1";
 const WINDOW: u32 = 25;
 /// The standard level: more costs much and gains little on deltas.
 const LEVEL: i32 = 3;
-/// The most bytes that one bundle may expand to on reading, deltas kept.
-const TOTAL_MAX: u64 = 8 << 30;
 const CONFIG_MAX: u64 = 100;
 const TEXT_MAX: u64 = 64 << 10;
 const END: u8 = 255;
+
+/// The most bytes that a bundle may expand to on reading, deltas kept, if `received` bytes of it came. So much room it
+/// may take in memory and on the disk. Real histories expand to 2 to 20 times their bytes.
+fn unpacked_max(received: u64) -> u64 {
+    received.saturating_mul(200).saturating_add(16 << 20)
+}
 
 pub(super) fn is_wire(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)
@@ -50,7 +55,9 @@ impl Bundle {
         let mut out = Out(frame);
         self.write_config(&db, &mut out)?;
         let mut query = db.prepare("SELECT notes, data FROM bblob WHERE blobid=?1")?;
+        let stop = Stop::of_this_thread();
         for row in rows {
+            stop.check("the bundle was not written")?;
             let (kind, basis) = match &row.basis {
                 Basis::None => (0, None),
                 Basis::Row(at) => (1, Some(rows[*at].id.cast_unsigned().to_le_bytes().to_vec())),
@@ -100,14 +107,16 @@ impl Bundle {
     }
 }
 
-/// Reads what follows the magic number into a bundle in SQLite's form.
-pub(super) fn unpack(from: impl Read) -> Result<NamedTempFile> {
+/// Reads what follows the magic number into a bundle in SQLite's form. `received` bytes of it came.
+pub(super) fn unpack(from: impl Read, received: u64) -> Result<NamedTempFile> {
     let file = NamedTempFile::new().map_err(|e| Error::io("no room for a bundle", e))?;
     let db = new_bundle(file.path())?;
     db.execute_batch("BEGIN")?;
     let mut frame = zstd::Decoder::new(from).map_err(damaged)?;
     frame.window_log_max(WINDOW).map_err(damaged)?;
-    let mut input = In { from: BufReader::new(frame), left: TOTAL_MAX };
+    let max = unpacked_max(received);
+    let mut input = In { from: BufReader::new(frame), left: max, max, received };
+    let stop = Stop::of_this_thread();
     let configs = input.number()?;
     if configs > CONFIG_MAX {
         return Err(malformed("too many settings"));
@@ -120,6 +129,7 @@ pub(super) fn unpack(from: impl Read) -> Result<NamedTempFile> {
         let sql = "INSERT INTO bblob(blobid,uuid,sz,delta,notes,data) VALUES(?1,?2,?3,?4,?5,?6)";
         let mut write = db.prepare(sql)?;
         while let Some(row) = row(&mut input)? {
+            stop.check("the bundle was not read")?;
             write.execute(rusqlite::params_from_iter(row))?;
         }
     }
@@ -196,7 +206,10 @@ impl<W: Write> Out<W> {
 
 struct In<R> {
     from: R,
+    /// How many of the `max` bytes are left, for the bytes that were received.
     left: u64,
+    max: u64,
+    received: u64,
 }
 
 impl<R: Read> In<R> {
@@ -217,7 +230,10 @@ impl<R: Read> In<R> {
 
     fn take(&mut self, count: u64) -> Result<()> {
         self.left = self.left.checked_sub(count).ok_or_else(|| {
-            Error::new(Kind::TooLarge, format!("it expands to more than {TOTAL_MAX} bytes"))
+            let what = format!("its {} bytes expand to more than {}", self.received, self.max);
+            Error::new(Kind::TooLarge, what).with_hint(
+                "Send it in the form of an SQLite file, or in several parts, with fewer check-ins each.",
+            )
         })?;
         Ok(())
     }

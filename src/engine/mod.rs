@@ -32,6 +32,7 @@ use libz_sys as _;
 use pool::{SessionPool, call};
 use session::{c_path, c_string};
 pub use transaction::Transaction;
+pub(crate) use wait::Stop;
 pub use wait::{with_cancel, with_timeout};
 
 use crate::error::{Error, Kind, Result};

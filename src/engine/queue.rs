@@ -40,18 +40,19 @@ impl Queue {
         Arc::new(Self { jobs: Mutex::default(), changed: Condvar::new(), capacity })
     }
 
-    /// Puts a call at the end, under the limits of this thread.
+    /// Puts a call at the end. It waits and runs under the limits of this thread.
     pub fn start<R: Send + 'static>(
         self: &Arc<Self>,
         f: impl FnOnce() -> R + Send + 'static,
     ) -> Result<Started<R>> {
-        let Limits { timeout, cancels } = Limits::current();
+        let limits = Limits::current();
+        let Limits { timeout, cancels } = limits.clone();
         if cancels.iter().any(Cancel::is_cancelled) {
             return Err(cancelled());
         }
         let (reply, result) = mpsc::sync_channel(1);
         let number = self.push(Box::new(move || {
-            let done = catch_unwind(AssertUnwindSafe(f));
+            let done = catch_unwind(AssertUnwindSafe(|| limits.apply(f)));
             // Nobody waits any more if what ran beside it has panicked.
             let _ = reply.send(done);
         }))?;

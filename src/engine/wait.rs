@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use crate::cancel::Cancel;
+use crate::error::Result;
 
 /// How long a call waits where its caller says nothing.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -30,7 +31,7 @@ impl Limits {
     }
 
     /// Runs `f` on this thread under these limits, and puts the former ones back, after a panic too.
-    fn apply<R>(self, f: impl FnOnce() -> R) -> R {
+    pub fn apply<R>(self, f: impl FnOnce() -> R) -> R {
         struct Former(Option<Limits>);
         impl Drop for Former {
             fn drop(&mut self) {
@@ -44,8 +45,29 @@ impl Limits {
     }
 }
 
+/// The cancels that count where this was made, for long work of our own that asks it again and again. Threads may share
+/// it.
+#[derive(Clone, Debug)]
+pub(crate) struct Stop(Vec<Cancel>);
+
+impl Stop {
+    /// The cancels of the thread that calls.
+    pub fn of_this_thread() -> Self {
+        Self(Limits::current().cancels)
+    }
+
+    /// Refuses to go on after a cancel. `what` names what was not done.
+    ///
+    /// # Errors
+    /// [`Kind::Cancelled`](crate::error::Kind::Cancelled) after a cancel.
+    pub fn check(&self, what: &str) -> Result<()> {
+        self.0.iter().try_for_each(|cancel| cancel.check(what))
+    }
+}
+
 /// Runs `f`. Engine calls that it makes on this thread end with [`Kind::Cancelled`](crate::error::Kind::Cancelled) if
-/// `cancel` fires before they begin: nothing was done then. A call that has begun runs to its end.
+/// `cancel` fires before they begin: nothing was done then. A call that has begun runs to its end, except where it
+/// takes artifacts in; then all of it is undone.
 ///
 /// Scopes nest: a cancel of an outer scope counts too. [`close`](super::close) and [`close_all`](super::close_all) are
 /// never cancelled, so that what a failed step leaves can be cleared away.

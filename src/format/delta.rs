@@ -3,7 +3,10 @@
 //! A delta is `SIZE\n`, then copies `N@OFFSET,` and inserts `N:bytes`, then `CHECKSUM;`; numbers are in
 //! Fossil's base 64. Deltas come from bundles and from the network, so no number in one is believed:
 //! each is checked against the delta, the base and the caller's limit before a byte is allocated.
-//! Making deltas is Fossil's work, not this module's.
+
+mod create;
+
+pub use create::create;
 
 use crate::error::{Error, Kind, Result};
 
@@ -79,11 +82,10 @@ fn finished(target: Vec<u8>, size: usize, sum: usize) -> Result<Vec<u8>> {
 
 /// The sum of the big-endian 32-bit words of `bytes`, the last one padded with zeros.
 fn checksum(bytes: &[u8]) -> u32 {
-    bytes.chunks(4).fold(0, |sum: u32, chunk| {
-        let mut word = [0; 4];
-        word[..chunk.len()].copy_from_slice(chunk);
-        sum.wrapping_add(u32::from_be_bytes(word))
-    })
+    let (words, rest) = bytes.as_chunks();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    words.iter().fold(u32::from_be_bytes(last), |sum, word| sum.wrapping_add(u32::from_be_bytes(*word)))
 }
 
 /// What is left of a delta. Every step is checked against its end.
@@ -192,6 +194,55 @@ mod tests {
         assert_eq!(error.kind(), Kind::Corrupt);
     }
 
+    /// A target that was made from a base by moving, cutting and adding passages.
+    fn edited() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+        let base = prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..3_000),
+            prop::collection::vec(0..3_u8, 0..3_000),
+            "([a-d]{0,8}[ \\n]){0,300}".prop_map(String::into_bytes),
+        ];
+        let edits =
+            prop::collection::vec((any::<prop::sample::Index>(), 0..400_usize, "[a-z\\n]{0,40}"), 0..8);
+        (base, edits).prop_map(|(base, edits)| {
+            let mut target = base.clone();
+            for (at, len, new) in edits {
+                let start = at.index(target.len() + 1);
+                let end = (start + len).min(target.len());
+                let cut: Vec<u8> = target.splice(start..end, new.into_bytes()).collect();
+                if len % 3 == 0 {
+                    target.extend(cut);
+                }
+            }
+            (base, target)
+        })
+    }
+
+    #[test]
+    fn plain_fossil_takes_the_deltas_that_are_made_here() {
+        let fossil = PlainFossil::new();
+        let base: String = (0..2_000).map(|i| format!("line {i} of {}\n", i * 7919 % 1_009)).collect();
+        let mut target = base.replace("line 30 ", "another line 30 ").replace("line 1500 ", "");
+        target.insert_str(9_000, &base[20_000..24_000]);
+        let delta = create(base.as_bytes(), target.as_bytes());
+        assert!(delta.len() < 200, "{}", delta.len());
+        let [base, delta] = [("../base", base.as_bytes()), ("../delta", &delta)]
+            .map(|(name, bytes)| fossil.write(name, bytes));
+        let applied = fossil.write("../target", "");
+        fossil.run([&"test-delta-apply".into(), &base, &delta, &applied]);
+        assert_eq!(std::fs::read_to_string(applied).unwrap(), target);
+    }
+
+    #[test]
+    fn a_delta_from_what_has_nothing_in_common_is_little_longer_than_its_target() {
+        let target: Vec<u8> =
+            (0..100_000_u32).map(|i| u8::try_from(i.wrapping_mul(i) % 251).unwrap_or(0)).collect();
+        for base in [&b""[..], &[255; 70_000]] {
+            let delta = create(base, &target);
+            assert!(delta.len() < target.len() + 40);
+            assert_eq!(apply(base, &delta, target.len()).unwrap(), target);
+        }
+    }
+
     #[test]
     fn malformed_deltas_are_refused() {
         for delta in
@@ -228,6 +279,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn deltas_that_are_made_here_give_their_targets((base, target) in edited()) {
+            let delta = create(&base, &target);
+            prop_assert!(delta.len() <= target.len() + 32);
+            prop_assert_eq!(apply(&base, &delta, target.len()).unwrap(), target);
+        }
+
         #[test]
         fn random_bytes_never_panic(base in prop::collection::vec(any::<u8>(), 0..64),
                                     delta in prop::collection::vec(any::<u8>(), 0..64)) {

@@ -1,13 +1,20 @@
 //! Fossil's compressed form, in the repository and on the wire: the size in 4 bytes, the highest
 //! first, then a zlib stream. Those 4 bytes are never believed.
 
-use std::io::{Read, Write};
+use std::cell::RefCell;
 
-use flate2::Compression;
-use flate2::read::ZlibDecoder;
-use flate2::write::ZlibEncoder;
+use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 
 use crate::error::{Error, Kind, Result};
+
+/// The most bytes that one byte of a zlib stream can expand to, and somewhat more.
+const RATIO_MAX: usize = 1040;
+
+thread_local! {
+    // Each takes memory that is worth keeping for the next of many artifacts.
+    static COMPRESSOR: RefCell<Compressor> = RefCell::new(Compressor::new(CompressionLvl::default()));
+    static DECOMPRESSOR: RefCell<Decompressor> = RefCell::new(Decompressor::new());
+}
 
 /// Expands `packed`, which may declare at most `max` bytes and must give exactly what it declares.
 ///
@@ -31,30 +38,21 @@ pub fn unpack(packed: &[u8], max: usize) -> Result<Vec<u8>> {
         let what = format!("compressed content declares {size} bytes, more than {max}");
         return Err(Error::new(Kind::TooLarge, what));
     }
-    // zlib shrinks to no less than about 1:1030, so a lie about the size costs no memory.
-    let mut content = Vec::with_capacity(size.min(stream.len().saturating_mul(1040)));
-    let mut reader = ZlibDecoder::new(stream).take(size as u64 + 1);
-    reader.read_to_end(&mut content).map_err(|e| damaged(&e.to_string()).caused_by(e))?;
-    if content.len() != size {
-        return Err(damaged("not the declared size"));
+    if size > stream.len().saturating_mul(RATIO_MAX) {
+        return Err(damaged("it declares more than it can hold"));
     }
-    Ok(content)
+    let mut content = vec![0; size];
+    let expanded = DECOMPRESSOR.with_borrow_mut(|zlib| zlib.zlib_decompress(stream, &mut content));
+    match expanded {
+        Ok(found) if found == size => Ok(content),
+        Ok(_) | Err(DecompressionError::InsufficientSpace) => Err(damaged("not the declared size")),
+        Err(e) => Err(damaged(&e.to_string()).caused_by(e)),
+    }
 }
 
 /// The size that `packed` declares for its content.
 pub(crate) fn declared_size(packed: &[u8]) -> usize {
     packed.first_chunk().map_or(0, |size| u32::from_be_bytes(*size) as usize)
-}
-
-/// The first bytes of the content, at most `count`.
-///
-/// # Errors
-/// [`Kind::Corrupt`] when the stream is damaged already there.
-pub(crate) fn beginning(packed: &[u8], count: u64) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut reader = ZlibDecoder::new(packed.get(4..).unwrap_or_default()).take(count);
-    reader.read_to_end(&mut bytes).map_err(|e| damaged(&e.to_string()).caused_by(e))?;
-    Ok(bytes)
 }
 
 /// Compresses `content`.
@@ -64,8 +62,15 @@ pub(crate) fn beginning(packed: &[u8], count: u64) -> Result<Vec<u8>> {
 pub fn pack(content: &[u8]) -> Result<Vec<u8>> {
     let too_large = |e| Error::new(Kind::TooLarge, "content over 4 GiB cannot be compressed").caused_by(e);
     let size = u32::try_from(content.len()).map_err(|e| too_large(Box::new(e)))?;
-    let mut encoder = ZlibEncoder::new(size.to_be_bytes().to_vec(), Compression::default());
-    encoder.write_all(content).and_then(|()| encoder.finish()).map_err(|e| Error::io("cannot compress", e))
+    COMPRESSOR.with_borrow_mut(|zlib| {
+        let mut packed = size.to_be_bytes().to_vec();
+        packed.resize(4 + zlib.zlib_compress_bound(content.len()), 0);
+        let written = zlib.zlib_compress(content, &mut packed[4..]);
+        let written = written.map_err(|e| Error::new(Kind::Internal, "cannot compress").caused_by(e))?;
+        packed.truncate(4 + written);
+        packed.shrink_to_fit();
+        Ok(packed)
+    })
 }
 
 fn damaged(how: &str) -> Error {

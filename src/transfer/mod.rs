@@ -10,6 +10,7 @@ mod bases;
 mod cards;
 mod findings;
 mod judge;
+mod lines;
 mod link;
 mod order;
 mod pack;

@@ -1,16 +1,16 @@
-//! Packing artifacts for a receiver: as they are stored where their basis goes along or is there, else whole.
+//! Packing artifacts for a receiver: as they are stored where their basis goes along or is there, else anew.
 
 use std::collections::HashMap;
 
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, OptionalExtension};
 
+use super::lines::{Lines, Root, not_here};
 use super::row::{Basis, Keep, Row};
 use super::select::Selected;
-use crate::error::{Error, Kind, Result};
-use crate::format::packed;
+use crate::engine::Stop;
+use crate::error::Result;
 use crate::name::Hash;
-use crate::repo::store::expand;
 
 /// One artifact, packed.
 pub(crate) struct Packed<'a> {
@@ -25,37 +25,65 @@ pub(crate) struct Packed<'a> {
 /// holds is sent only if `is_usable` agrees that the basis can be named to it.
 ///
 /// # Errors
-/// [`Kind::NotFound`] when a content is not here, and those of `send`.
+/// [`Kind::NotFound`] when a content is not here, [`Kind::Corrupt`] when one that is packed anew does not have its hash,
+/// and those of `send`.
+///
+/// [`Kind::NotFound`]: crate::error::Kind::NotFound
+/// [`Kind::Corrupt`]: crate::error::Kind::Corrupt
 pub(crate) fn pack(
     db: &Connection,
     selected: &Selected,
     is_usable: impl Fn(&Hash) -> bool,
     mut send: impl FnMut(&Packed<'_>) -> Result<()>,
 ) -> Result<()> {
-    let sql = "SELECT uuid, size, content, srcid FROM blob LEFT JOIN delta USING(rid) WHERE blob.rid=?1";
-    let mut read = db.prepare(sql)?;
-    let inside: HashMap<i64, usize> = selected.rids.iter().copied().zip(0..).collect();
-    for &rid in &selected.rids {
+    let ways = ways(db, selected, is_usable)?;
+    let roots = (0..).zip(&ways).filter_map(|(at, way)| match way {
+        Way::Root { is_whole } => Some(Root { at, is_whole: *is_whole }),
+        Way::From(_) => None,
+    });
+    let mut lines = Lines::of(db, selected, roots.collect());
+    let mut read = db.prepare("SELECT uuid, size, content FROM blob WHERE rid=?1")?;
+    let stop = Stop::of_this_thread();
+    for (at, (&rid, way)) in selected.rids.iter().zip(&ways).enumerate() {
+        stop.check("the artifacts were not all packed; nothing was sent")?;
         let mut rows = read.query([rid])?;
         let Some(row) = rows.next()? else { continue };
         let hash = Hash::parse(&row.get::<_, String>(0)?)?;
         let size = usize::try_from(row.get::<_, i64>(1)?)
             .map_err(|_| not_here(format!("the content of the artifact `{hash}` is not here")))?;
-        let as_stored = ToSqlOutput::Borrowed(row.get_ref(2)?);
-        let (basis, data) = match row.get::<_, Option<i64>>(3)? {
-            None => (Basis::None, as_stored),
-            Some(source) => match inside.get(&source) {
-                Some(&at) => (Basis::Row(at), as_stored),
-                None => match held(db, selected, source)?.filter(&is_usable) {
-                    Some(basis) => (Basis::External(basis), as_stored),
-                    None => (Basis::None, ToSqlOutput::from(whole(db, rid, &hash)?)),
-                },
-            },
+        let (basis, data) = match (way, lines.take(at)?) {
+            (_, Some(anew)) => (anew.basis, ToSqlOutput::from(anew.data)),
+            (Way::From(basis), None) => (*basis, ToSqlOutput::Borrowed(row.get_ref(2)?)),
+            (Way::Root { .. }, None) => (Basis::None, ToSqlOutput::Borrowed(row.get_ref(2)?)),
         };
         let note = selected.notes.get(&rid).map(String::as_str);
         send(&Packed { row: Row { id: rid, hash, size, basis, keep: Keep::Public }, note, data })?;
     }
     Ok(())
+}
+
+/// How an artifact is stored, as far as it matters to the receiver.
+enum Way {
+    /// As a delta from what the receiver has or gets.
+    From(Basis),
+    /// Whole, or as a delta from what the receiver has not.
+    Root { is_whole: bool },
+}
+
+/// How each selected artifact is stored.
+fn ways(db: &Connection, selected: &Selected, is_usable: impl Fn(&Hash) -> bool) -> Result<Vec<Way>> {
+    let inside: HashMap<i64, usize> = selected.rids.iter().copied().zip(0..).collect();
+    let mut read = db.prepare("SELECT srcid FROM delta WHERE rid=?1")?;
+    let way = |&rid: &i64| {
+        let source: Option<i64> = read.query_row([rid], |row| row.get(0)).optional()?;
+        let Some(source) = source else { return Ok(Way::Root { is_whole: true }) };
+        if let Some(&at) = inside.get(&source) {
+            return Ok(Way::From(Basis::Row(at)));
+        }
+        let basis = held(db, selected, source)?.filter(&is_usable);
+        Ok(basis.map_or(Way::Root { is_whole: false }, |basis| Way::From(Basis::External(basis))))
+    };
+    selected.rids.iter().map(way).collect()
 }
 
 /// The hash of a basis that the receiver holds.
@@ -66,18 +94,4 @@ fn held(db: &Connection, selected: &Selected, source: i64) -> Result<Option<Hash
     let sql = "SELECT uuid FROM blob WHERE rid=?1 AND size>=0";
     let hash: Option<String> = db.prepare_cached(sql)?.query_row([source], |row| row.get(0)).optional()?;
     hash.map(|hash| Hash::parse(&hash)).transpose()
-}
-
-fn whole(db: &Connection, rid: i64, hash: &Hash) -> Result<Vec<u8>> {
-    let content =
-        expand(db, rid)?.ok_or_else(|| not_here(format!("a part of the artifact `{hash}` is not here")))?;
-    if !hash.names(&content) {
-        let what = format!("artifact `{hash}` is damaged: its bytes have another hash");
-        return Err(Error::new(Kind::Corrupt, what).with_hint("Pull it anew from a clone that holds it."));
-    }
-    packed::pack(&content)
-}
-
-fn not_here(what: String) -> Error {
-    Error::new(Kind::NotFound, what).with_hint("Pull it first from a repository that holds it.")
 }

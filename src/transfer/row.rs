@@ -43,5 +43,18 @@ pub(crate) fn data_max(size: usize) -> usize {
     size * 2 + 1024
 }
 
+/// The most bytes that a set may expand to in all, if `received` bytes of it came. Real histories expand to 40 to 70
+/// times their bytes. A check-in that changes one line in a tree of 10,000 files expands to some 1,000 times its bytes,
+/// since its manifest names them all. What is allowed without regard to the bytes is hashed in about a second.
+pub(super) fn expanded_max(received: u64) -> u64 {
+    received.saturating_mul(2_000).saturating_add(1 << 30)
+}
+
+/// The most bytes of contents that may be in memory at a time, if `received` bytes of their set came: a content, what
+/// it is a delta from, and the others from which deltas are to come.
+pub(super) fn held_max(received: u64) -> u64 {
+    received.saturating_mul(10).saturating_add(256 << 20)
+}
+
 /// Receives how much of a long work is done: artifacts done, and all.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;

@@ -86,6 +86,8 @@ pub(crate) struct Selected {
     pub rids: Vec<i64>,
     /// What an artifact is, in words.
     pub notes: HashMap<i64, String>,
+    /// Of which file an artifact is a version: a number of the file's name, or 0 for a check-in.
+    pub files: HashMap<i64, i64>,
     /// What the receiver holds.
     pub held: HashSet<i64>,
 }
@@ -154,7 +156,7 @@ fn gather(
     held: HashSet<i64>,
     private: &HashSet<i64>,
 ) -> Result<Selected> {
-    let mut notes = HashMap::new();
+    let (mut notes, mut versions) = (HashMap::new(), HashMap::new());
     let mut ordered = Vec::with_capacity(check_ins.len());
     let mut rids: BTreeSet<i64> = check_ins.iter().copied().collect();
     let sql = "SELECT uuid, coalesce(euser, user), strftime('%Y-%m-%d %H:%M', mtime), mtime,
@@ -162,7 +164,7 @@ fn gather(
         FROM event JOIN blob ON blob.rid=objid WHERE objid=?1";
     let mut describe = db.prepare(sql)?;
     let mut files =
-        db.prepare("SELECT fid, name FROM mlink JOIN filename USING(fnid) WHERE mid=?1 AND fid>0")?;
+        db.prepare("SELECT fid, name, fnid FROM mlink JOIN filename USING(fnid) WHERE mid=?1 AND fid>0")?;
     let mut tags = db.prepare("SELECT srcid FROM tagxref WHERE rid=?1 AND srcid>0 AND srcid<>rid")?;
     for rid in check_ins {
         let (hash, at, note) = describe.query_row([rid], |row| {
@@ -173,12 +175,14 @@ fn gather(
         })?;
         ordered.push((at, rid, Hash::parse(&hash)?));
         notes.insert(rid, shown(note.as_bytes()));
+        versions.insert(rid, 0);
         let mut found = files.query([rid])?;
         while let Some(row) = found.next()? {
             let fid = row.get(0)?;
             if !held.contains(&fid) && rids.insert(fid) {
                 let name = row.get_ref(1)?.as_bytes().map_err(rusqlite::Error::from)?;
                 notes.insert(fid, format!("file {}", shown(name)));
+                versions.insert(fid, row.get(2)?);
             }
         }
         let mut found = tags.query([rid])?;
@@ -192,7 +196,7 @@ fn gather(
     leave_out(db, &mut rids, private)?;
     ordered.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let check_ins = ordered.into_iter().map(|(.., hash)| hash).collect();
-    Ok(Selected { check_ins, rids: rids.into_iter().collect(), notes, held })
+    Ok(Selected { check_ins, rids: rids.into_iter().collect(), notes, files: versions, held })
 }
 
 /// Leaves out what is private or shunned.

@@ -12,8 +12,8 @@ use crate::error::{Error, Kind, Result};
 use crate::format::{FILE_MAX, delta, packed};
 use crate::name::Hash;
 
-/// The most bytes that the size at the beginning of a delta takes.
-const DELTA_SIZE_MAX: u64 = 16;
+/// The most bytes that an expanded delta may have.
+const DELTA_MAX: usize = 2_000_000_000;
 
 /// What may be kept of one sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Spool {
             &packed
         };
         let size = match (arrival.basis, arrival.is_packed) {
-            (Some(_), true) => delta::target_size(&packed::beginning(data, DELTA_SIZE_MAX)?)?,
+            (Some(_), true) => delta::target_size(&packed::unpack(data, DELTA_MAX)?)?,
             (Some(_), false) => delta::target_size(arrival.data)?,
             (None, _) => packed::declared_size(data),
         };
@@ -192,7 +192,7 @@ impl Spool {
         };
         let rows = (0..).zip(&self.arrived).map(row).collect();
         let places = self.arrived.iter().map(|arrived| (arrived.start, arrived.length)).collect();
-        Staged::new(rows, Arc::new(Spooled { file: Arc::clone(&self.file), places, noun }))
+        Staged::new(rows, Arc::new(Spooled { file: Arc::clone(&self.file), places, bytes: self.end, noun }))
     }
 }
 
@@ -200,10 +200,15 @@ impl Spool {
 struct Spooled {
     file: Arc<File>,
     places: Vec<(u64, usize)>,
+    bytes: u64,
     noun: &'static str,
 }
 
 impl Source for Spooled {
+    fn received(&self) -> u64 {
+        self.bytes
+    }
+
     fn noun(&self) -> &'static str {
         self.noun
     }

@@ -5,14 +5,21 @@ use std::sync::{Arc, OnceLock};
 
 use super::findings::Findings;
 use super::order::Order;
-use super::row::{Basis, Row};
-use crate::error::{Error, Result};
+use super::row::{Basis, Row, expanded_max};
+use crate::error::{Error, Kind, Result};
 use crate::name::Hash;
+
+/// What to do about a set that takes too much.
+pub(super) const IN_PARTS: &str =
+    "Send it in several parts, with fewer check-ins each, or push them instead.";
 
 /// Where the data of staged rows lie.
 pub(crate) trait Source: Send + Sync {
     /// Begins to read. The data do not change as long as the reader lives.
     fn reader(&self) -> Result<Box<dyn Reader + '_>>;
+
+    /// How many bytes came.
+    fn received(&self) -> u64;
 
     /// What messages call the set, as `bundle`.
     fn noun(&self) -> &'static str;
@@ -52,8 +59,15 @@ impl Staged {
     /// Takes rows whose data lie in `source`.
     ///
     /// # Errors
-    /// [`Kind::Invalid`](crate::error::Kind::Invalid) when deltas run in a circle.
+    /// [`Kind::Invalid`] when deltas run in a circle, [`Kind::TooLarge`] when all rows together expand to far more than
+    /// what came.
     pub fn new(rows: Vec<Row>, source: Arc<dyn Source>) -> Result<Self> {
+        let (received, expanded) = (source.received(), rows.iter().map(|row| row.size as u64).sum::<u64>());
+        let max = expanded_max(received);
+        if expanded > max {
+            let what = format!("its {received} bytes expand to {expanded}, more than {max}");
+            return Err(source.blame(Error::new(Kind::TooLarge, what).with_hint(IN_PARTS)));
+        }
         let order = Order::of(&rows).map_err(|e| source.blame(e))?;
         Ok(Self { rows, order, source, verified: OnceLock::new() })
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::row::{Basis, data_max};
+use super::row::{Basis, data_max, held_max};
 use super::staged::Staged;
+use crate::engine::Stop;
 use crate::error::{Error, Kind, Result};
 use crate::format::{delta, packed};
 use crate::name::Hash;
@@ -25,33 +26,84 @@ impl Staged {
         mut external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
         mut visit: impl FnMut(Expanded<'_>) -> Result<()>,
     ) -> Result<()> {
+        let stop = Stop::of_this_thread();
         let mut reader = self.source().reader()?;
         let mut packed = Vec::new();
-        let mut pending: Vec<(u32, Option<Arc<Vec<u8>>>)> = Vec::new();
+        let mut open = Open { frames: Vec::new(), bytes: 0, max: held_max(self.source().received()) };
         for &root in self.order().roots() {
             let basis = match self.rows()[root as usize].basis {
                 Basis::External(hash) => Some(external(&hash)?),
                 _ => None,
             };
-            pending.push((root, basis));
-            while let Some((index, basis)) = pending.pop() {
+            let mut next = Some((root, basis));
+            while let Some((index, basis)) = next {
+                stop.check("the artifacts were not all looked at; nothing was taken in")?;
                 let row = &self.rows()[index as usize];
+                let blamed = |e: Error| {
+                    let what = format!("artifact `{}`: {e}", row.hash.short());
+                    let hint = e.hint().map(str::to_owned);
+                    let e = Error::new(e.kind(), what).caused_by(e);
+                    self.source().blame(hint.into_iter().fold(e, Error::with_hint))
+                };
+                open.check(row.size + basis.as_ref().map_or(0, |basis| basis.len())).map_err(blamed)?;
                 reader.read(row.id, &mut packed).map_err(|e| self.source().blame(e))?;
                 if self.is_as_verified(index as usize, &packed) == Some(false) {
                     return Err(self.source().blame(Error::new(Kind::Changed, "its data have changed")));
                 }
-                let content = content(&packed, basis.as_deref(), row.size).map_err(|e| {
-                    let what = format!("artifact `{}`: {e}", row.hash.short());
-                    self.source().blame(Error::new(e.kind(), what).caused_by(e))
-                })?;
+                let content = content(&packed, basis.as_deref(), row.size).map_err(blamed)?;
                 let content = Arc::new(content);
                 drop(basis);
-                let children = self.order().children(index);
-                pending.extend(children.iter().map(|&child| (child, Some(Arc::clone(&content)))));
+                open.push(&content, self.order().children(index));
                 visit(Expanded { row: index as usize, packed: &packed, content })?;
+                next = open.next();
             }
         }
         Ok(())
+    }
+}
+
+/// The contents from which deltas are to come.
+struct Open<'a> {
+    frames: Vec<Frame<'a>>,
+    /// Bytes of their contents.
+    bytes: usize,
+    max: u64,
+}
+
+/// A content, and those of its deltas that are to come: one at least.
+struct Frame<'a> {
+    content: Arc<Vec<u8>>,
+    children: &'a [u32],
+}
+
+impl<'a> Open<'a> {
+    /// Refuses to hold so many more bytes.
+    fn check(&self, more: usize) -> Result<()> {
+        if (self.bytes + more) as u64 <= self.max {
+            return Ok(());
+        }
+        let what = format!("to expand it takes more than {} bytes of memory", self.max);
+        Err(Error::new(Kind::TooLarge, what).with_hint("Leave so large a file out of what is sent."))
+    }
+
+    fn push(&mut self, content: &Arc<Vec<u8>>, children: &'a [u32]) {
+        if !children.is_empty() {
+            self.bytes += content.len();
+            self.frames.push(Frame { content: Arc::clone(content), children });
+        }
+    }
+
+    /// The next delta, with its basis.
+    fn next(&mut self) -> Option<(u32, Option<Arc<Vec<u8>>>)> {
+        let frame = self.frames.last_mut()?;
+        let (&child, rest) = frame.children.split_last()?;
+        frame.children = rest;
+        if !rest.is_empty() {
+            return Some((child, Some(Arc::clone(&frame.content))));
+        }
+        let frame = self.frames.pop()?;
+        self.bytes -= frame.content.len();
+        Some((child, Some(frame.content)))
     }
 }
 

@@ -99,7 +99,7 @@ impl<'a> Tokens<'a> {
             return None;
         }
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let len = rest.iter().position(|b| matches!(b, b' ' | b'\n' | 0)).unwrap_or(rest.len());
+        let len = memchr::memchr3(b' ', b'\n', 0, rest).unwrap_or(rest.len());
         self.at_line_end = rest.get(len).is_none_or(|b| *b == b'\n');
         self.has_nul |= rest.get(len) == Some(&0);
         self.at += len + 1;
@@ -133,7 +133,8 @@ impl<'a> Tokens<'a> {
 }
 
 pub(super) fn is_hex(token: &[u8]) -> bool {
-    token.iter().all(u8::is_ascii_hexdigit)
+    // Without an early end, the compiler looks at many digits at once.
+    token.iter().fold(true, |is_hex, digit| is_hex & digit.is_ascii_hexdigit())
 }
 
 pub(super) fn is_hash(token: &[u8]) -> bool {
@@ -207,7 +208,10 @@ pub(crate) fn checksum(body: &[u8]) -> String {
 
 /// A token as an artifact's hash.
 pub(super) fn hash(token: &[u8]) -> Checked<Hash> {
-    Hash::parse(&String::from_utf8_lossy(token))
+    match str::from_utf8(token) {
+        Ok(text) => Hash::parse(text),
+        Err(_) => Hash::parse(&String::from_utf8_lossy(token)),
+    }
 }
 
 /// A token as a name, which must be UTF-8.
