@@ -34,17 +34,15 @@ pub(super) struct Likely {
 }
 
 impl Likely {
-    /// The artifact, not verified yet. Empty if it did not stay at hand.
-    pub fn text(&self) -> &[u8] {
-        self.content.as_deref().map_or(&[], Vec::as_slice)
+    /// The artifact. Nothing if it did not stay at hand.
+    pub fn text(&self) -> Option<&[u8]> {
+        self.content.as_deref().map(Vec::as_slice)
     }
 }
 
 /// Contents on their way to the threads that verify them.
 pub(super) struct Queue<'a> {
     staged: &'a Staged,
-    /// The findings of an earlier verification, if there was one. Then this one has nothing to do.
-    earlier: Option<Arc<Findings>>,
     stop: Stop,
     state: Mutex<State>,
     more: Condvar,
@@ -56,61 +54,38 @@ struct State {
     bytes: usize,
     closed: bool,
     findings: Findings,
-    seals: Option<Seals>,
     failure: Option<Error>,
 }
 
 impl Staged {
-    /// Runs `work`, which walks the set, and verifies every artifact meanwhile. Some are verified when `work` is
-    /// already past the walk, so the caller must undo what `work` did after an error. A set that was verified before
-    /// is not verified again.
-    pub(super) fn judge<T>(&self, work: impl FnOnce(&Queue<'_>) -> Result<T>) -> Result<(Arc<Findings>, T)> {
-        let queue = Queue {
-            staged: self,
-            earlier: self.findings(),
-            stop: Stop::of_this_thread(),
-            state: Mutex::default(),
-            more: Condvar::new(),
-        };
-        // The caller's thread works too.
-        let threads = thread::available_parallelism().map_or(1, |n| n.get() - 1).clamp(1, THREADS_MAX);
-        let threads = if queue.earlier.is_some() { 0 } else { threads };
-        let worked = thread::scope(|scope| {
-            // The threads must end even if `work` panics.
-            let closing = Closing(&queue);
-            for _ in 0..threads {
-                // If a thread cannot be had, the walk does its work.
-                let _ = thread::Builder::new().spawn_scoped(scope, || queue.work());
-            }
-            let worked = work(&queue);
-            drop(closing);
-            while queue.take_some() {}
-            worked
-        });
-        let state = queue.state.into_inner();
-        let findings = state.failure.map_or(Ok(state.findings), Err)?;
-        let worked = worked?;
-        if let Some(earlier) = queue.earlier {
-            return Ok((earlier, worked));
-        }
-        let findings = match state.seals {
-            Some(seals) => self.set_verified(findings, seals),
-            None => findings.into(),
-        };
-        Ok((findings, worked))
-    }
-
     /// Verifies every artifact, unless that was done before. `external` gives the contents that are not in the set.
     pub(crate) fn verify(
         &self,
         external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
     ) -> Result<Arc<Findings>> {
-        let findings = match self.findings() {
-            Some(findings) => findings,
-            None => self.judge(|queue| queue.walk(external, |_| Ok(())))?.0,
-        };
-        findings.refuse_control_as_content()?;
-        Ok(findings)
+        if let Some(findings) = self.findings() {
+            return Ok(findings);
+        }
+        let stop = Stop::of_this_thread();
+        let queue = Queue { staged: self, stop, state: Mutex::default(), more: Condvar::new() };
+        // The caller's thread works too.
+        let threads = thread::available_parallelism().map_or(1, |n| n.get() - 1).clamp(1, THREADS_MAX);
+        let walked = thread::scope(|scope| {
+            // The threads must end even if the walk panics.
+            let closing = Closing(&queue);
+            for _ in 0..threads {
+                // If a thread cannot be had, the walk does its work.
+                let _ = thread::Builder::new().spawn_scoped(scope, || queue.work());
+            }
+            let walked = queue.walk(external);
+            drop(closing);
+            while queue.take_some() {}
+            walked
+        });
+        let state = queue.state.into_inner();
+        let findings = state.failure.map_or(Ok(state.findings), Err)?;
+        let (seals, likely) = walked?;
+        Ok(self.set_verified(findings, seals, likely))
     }
 }
 
@@ -125,30 +100,20 @@ impl Drop for Closing<'_, '_> {
 }
 
 impl Queue<'_> {
-    /// Expands every artifact, calls `visit` with each and has it verified. Returns what may be structural artifacts.
-    pub(super) fn walk(
-        &self,
-        external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
-        mut visit: impl FnMut(&Expanded<'_>) -> Result<()>,
-    ) -> Result<Vec<Likely>> {
+    /// Expands every artifact and has it verified. Returns what tells the data again, and what may be structural.
+    fn walk(&self, external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>) -> Result<(Seals, Vec<Likely>)> {
         let (mut likely, mut kept) = (Vec::new(), 0);
         let mut seals = Seals::new(self.staged.rows().len());
-        self.staged.walk(external, |expanded| {
-            visit(&expanded)?;
-            let Expanded { row, packed, content } = expanded;
+        self.staged.walk(external, |Expanded { row, packed, content }| {
             if let Some(sniffed) = sniff(&content) {
                 kept += content.len();
                 let content = (kept <= KEPT_MAX).then(|| Arc::clone(&content));
                 likely.push(Likely { row, sniffed, content });
             }
-            if self.earlier.is_some() {
-                return Ok(());
-            }
             seals.add(row, packed);
             self.push(row, content)
         })?;
-        self.state.lock().seals = Some(seals);
-        Ok(likely)
+        Ok((seals, likely))
     }
 
     /// Hands a content over. If too much waits already, does a part of the work.
@@ -311,9 +276,9 @@ mod tests {
         let (memory, staged) = staged(&[(b"one", Hash::of(b"one")), (b"two", Hash::of(b"two"))]);
         let found = staged.verify(nothing_external).unwrap();
         assert!(Arc::ptr_eq(&found, &staged.verify(nothing_external).unwrap()));
-        let walk = |staged: &Staged| staged.judge(|queue| queue.walk(nothing_external, |_| Ok(())));
-        assert!(Arc::ptr_eq(&found, &walk(&staged).unwrap().0));
+        staged.each_verified(|_, _| Ok(())).unwrap();
         memory.0.lock()[1] = pack(b"TWO").unwrap();
-        assert_eq!(walk(&staged).err().map(|e| e.kind()), Some(Kind::Changed));
+        let e = staged.each_verified(|_, _| Ok(())).unwrap_err();
+        assert_eq!(e.kind(), Kind::Changed);
     }
 }

@@ -15,16 +15,20 @@ const ANALYZED_FROM: usize = 200;
 const LINKED: [&str; 7] = ["blob", "delta", "event", "leaf", "mlink", "plink", "tagxref"];
 
 /// Has Fossil's code link in what is new. Check-ins come first, by their time, so that Fossil finds most parents
-/// linked in and at hand.
+/// linked in and at hand. Where there are too many for that, each comes after what it is a delta from, as in a
+/// rebuild: Fossil's code expands them itself then, and that basis is at hand.
 pub(super) fn link(
     transaction: &mut Transaction<'_>,
     staged: &Staged,
     stored: &Stored,
-    likely: &[Likely],
+    linked: &[Likely],
 ) -> Result<()> {
-    let mut new: Vec<_> = likely.iter().filter(|likely| stored.is_new(likely.row)).collect();
-    new.sort_unstable_by_key(|likely| (&likely.sniffed, staged.rows()[likely.row].id));
-    let linked: Vec<_> = new.iter().map(|likely| (stored.rids[likely.row], likely.text())).collect();
+    let mut new: Vec<_> = linked.iter().filter(|likely| stored.is_new(likely.row)).collect();
+    if new.iter().all(|likely| likely.text().is_some()) {
+        new.sort_unstable_by_key(|likely| (&likely.sniffed, staged.rows()[likely.row].id));
+    }
+    let linked: Vec<_> =
+        new.iter().map(|likely| (stored.rids[likely.row], likely.text().unwrap_or_default())).collect();
     forget_statistics(transaction.connection())?;
     transaction.crosslink(&linked)?;
     renew_statistics(transaction.connection(), stored.new)?;

@@ -11,7 +11,6 @@ use rusqlite::Connection;
 use super::agent::Agent;
 use super::bases::Bases;
 use super::findings::Findings;
-use super::judge::{Likely, Queue};
 use super::link::link;
 use super::row::Progress;
 use super::rules;
@@ -101,32 +100,31 @@ pub(crate) struct Received {
 /// # Errors
 /// As for [`receive`].
 pub(crate) fn check(db: &Connection, staged: &Staged, origin: Origin<'_>) -> Result<Arc<Findings>> {
+    judge(db, staged, origin).map(|(findings, _)| findings)
+}
+
+/// Verifies a set and applies the rules for its origin to what is not held. Returns the rows, too, that must not be
+/// linked in, with the reasons.
+fn judge(
+    db: &Connection,
+    staged: &Staged,
+    origin: Origin<'_>,
+) -> Result<(Arc<Findings>, HashMap<usize, String>)> {
     let held = rules::held(db, staged)?;
     let mut bases = Bases::of(db, staged)?;
     if !origin.is_server() {
         rules::nothing_shunned(db, staged)?;
     }
     let findings = staged.verify(|hash| bases.content(hash))?;
-    judge(db, staged, origin, &findings, |row| held[row])?;
-    Ok(findings)
-}
-
-/// Applies the rules for the origin to what is not held. Returns the rows that must not be linked in, with the reasons.
-fn judge(
-    db: &Connection,
-    staged: &Staged,
-    origin: Origin<'_>,
-    findings: &Findings,
-    is_held: impl Fn(usize) -> bool + Copy,
-) -> Result<HashMap<usize, String>> {
-    let not_linked = judged(db, findings, origin, is_held)?;
+    let is_held = |row: usize| held[row];
+    let not_linked = judged(db, &findings, origin, is_held)?;
     if !origin.is_server() {
-        rules::no_private_parent(db, staged, findings)?;
+        rules::no_private_parent(db, staged, &findings)?;
     }
     if let Origin::Agent(agent) = origin {
-        agent.check(db, staged, findings, is_held)?;
+        agent.check(db, staged, &findings, is_held)?;
     }
-    Ok(not_linked)
+    Ok((findings, not_linked))
 }
 
 /// Takes all of a set in. After an error, the transaction must be rolled back.
@@ -150,19 +148,16 @@ pub(crate) fn receive(
     origin: Origin<'_>,
     progress: Option<&Progress>,
 ) -> Result<Received> {
+    let (findings, not_linked) = judge(transaction.connection(), staged, origin)?;
+    let receipt = transaction.receipt()?;
+    let db = transaction.connection();
+    let stored = store(db, staged, receipt, origin, progress)?;
     if !origin.is_server() {
-        rules::nothing_shunned(transaction.connection(), staged)?;
-    }
-    let held = rules::held(transaction.connection(), staged)?;
-    let (findings, (stored, mut likely)) =
-        staged.judge(|queue| store(transaction, staged, origin, progress, queue))?;
-    let is_held = |row: usize| held[row] && !stored.is_new(row);
-    let not_linked = judge(transaction.connection(), staged, origin, &findings, is_held)?;
-    likely.retain(|likely| !not_linked.contains_key(&likely.row));
-    if !origin.is_server() {
-        rules::no_content_is_control(transaction.connection(), &findings, &stored)?;
+        rules::no_content_is_control(db, &findings, &stored)?;
     }
     // Nothing reaches Fossil's code before all of it is judged.
+    let mut likely = staged.take_likely();
+    likely.retain(|likely| !not_linked.contains_key(&likely.row));
     link(transaction, staged, &stored, &likely)?;
     let check_ins = in_order(staged, &findings, &stored);
     if !origin.is_server() {
@@ -179,30 +174,25 @@ pub(crate) fn receive(
     Ok(Received { imported, not_linked: not_linked.into_values().collect() })
 }
 
-/// Expands and stores every row. Returns what may be structural artifacts, too.
+/// Stores every row as it came.
 fn store(
-    transaction: &mut Transaction<'_>,
+    db: &Connection,
     staged: &Staged,
+    receipt: i64,
     origin: Origin<'_>,
     progress: Option<&Progress>,
-    queue: &Queue<'_>,
-) -> Result<(Stored, Vec<Likely>)> {
-    let receipt = transaction.receipt()?;
-    let is_sent_on = !origin.is_server();
-    let mut storing = Storing::new(transaction.connection(), staged, receipt, is_sent_on)?;
+) -> Result<Stored> {
+    let mut storing = Storing::new(db, staged, receipt, !origin.is_server())?;
     let (mut done, all) = (0, staged.rows().len() as u64);
-    let mut bases = Bases::of(transaction.connection(), staged)?;
-    let likely = queue.walk(
-        |hash| bases.content(hash),
-        |expanded| {
-            done += 1;
-            if let Some(progress) = progress {
-                progress(done, all);
-            }
-            storing.store(expanded)
-        },
-    )?;
-    Ok((storing.finish()?, likely))
+    let mut bases = Bases::of(db, staged)?;
+    staged.each_verified(|row, packed| {
+        done += 1;
+        if let Some(progress) = progress {
+            progress(done, all);
+        }
+        storing.store(row, packed, || staged.expand(row, |hash| bases.content(hash)))
+    })?;
+    storing.finish()
 }
 
 /// The new check-ins by their time.

@@ -3,7 +3,10 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
+
 use super::findings::Findings;
+use super::judge::Likely;
 use super::order::Order;
 use super::row::{Basis, Row, expanded_max};
 use crate::error::{Error, Kind, Result};
@@ -46,6 +49,7 @@ pub(crate) struct Staged {
 struct Verified {
     findings: Arc<Findings>,
     seals: Seals,
+    likely: Mutex<Vec<Likely>>,
 }
 
 /// A keyed checksum of each row's data. The key is random and never leaves the process, so nobody can replace data
@@ -102,15 +106,26 @@ impl Staged {
         self.verified.get().map(|verified| Arc::clone(&verified.findings))
     }
 
-    /// Whether data are those that were verified as the row's; nothing before a verification.
-    pub(super) fn is_as_verified(&self, row: usize, data: &[u8]) -> Option<bool> {
-        self.verified.get().map(|verified| verified.seals.fit(row, data))
+    /// Whether data are those that were verified as the row's.
+    pub(super) fn is_as_verified(&self, row: usize, data: &[u8]) -> bool {
+        self.verified.get().is_some_and(|verified| verified.seals.fit(row, data))
+    }
+
+    /// What may be structural, in the order in which it was expanded. It is given away once; then there is none.
+    pub(super) fn take_likely(&self) -> Vec<Likely> {
+        self.verified.get().map(|verified| std::mem::take(&mut *verified.likely.lock())).unwrap_or_default()
     }
 
     /// Keeps the findings, so that the set is not verified again.
-    pub(super) fn set_verified(&self, findings: Findings, seals: Seals) -> Arc<Findings> {
+    pub(super) fn set_verified(
+        &self,
+        findings: Findings,
+        seals: Seals,
+        likely: Vec<Likely>,
+    ) -> Arc<Findings> {
         // Two threads may verify the set at once. Both find the same, or the data have changed and the reader says so.
-        Arc::clone(&self.verified.get_or_init(|| Verified { findings: findings.into(), seals }).findings)
+        let verified = || Verified { findings: findings.into(), seals, likely: Mutex::new(likely) };
+        Arc::clone(&self.verified.get_or_init(verified).findings)
     }
 }
 

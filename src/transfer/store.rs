@@ -6,7 +6,6 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::row::{Basis, Keep, Row};
 use super::staged::Staged;
-use super::walk::Expanded;
 use crate::error::Result;
 use crate::format::packed::pack;
 use crate::name::Hash;
@@ -72,10 +71,15 @@ impl<'a> Storing<'a> {
         Ok(Self { db, staged, receipt, is_sent_on, before, stored })
     }
 
-    /// Stores one artifact, whose basis was stored before it.
-    pub fn store(&mut self, expanded: &Expanded<'_>) -> Result<()> {
-        let row = expanded.row;
-        let Row { hash, keep, .. } = self.staged.rows()[row];
+    /// Stores one artifact, whose basis was stored before it, as it came: `packed`. `whole` expands it where it cannot
+    /// stay a delta.
+    pub fn store(
+        &mut self,
+        row: usize,
+        packed: &[u8],
+        whole: impl FnOnce() -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        let Row { hash, keep, size, basis, .. } = self.staged.rows()[row];
         if keep == Keep::ForOthers || self.before[row] == Before::Content {
             return Ok(());
         }
@@ -86,14 +90,14 @@ impl<'a> Storing<'a> {
             return Ok(());
         }
         let source = self.source(row)?;
-        let whole;
-        let data = if source.is_none() && self.staged.rows()[row].basis != Basis::None {
-            whole = pack(&expanded.content)?;
-            &whole[..]
+        let packed_whole;
+        let data = if source.is_none() && basis != Basis::None {
+            packed_whole = pack(&whole()?)?;
+            &packed_whole[..]
         } else {
-            expanded.packed
+            packed
         };
-        let size = i64::try_from(expanded.content.len()).unwrap_or(i64::MAX);
+        let size = i64::try_from(size).unwrap_or(i64::MAX);
         let rid = self.write(row, &hash, size, data)?;
         if let Some(source) = source {
             let sql = "REPLACE INTO delta(rid,srcid) VALUES(?1,?2)";

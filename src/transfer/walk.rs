@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::row::{Basis, data_max, held_max};
-use super::staged::Staged;
+use super::staged::{Reader, Staged};
 use crate::engine::Stop;
 use crate::error::{Error, Kind, Result};
 use crate::format::{delta, packed};
@@ -47,9 +47,6 @@ impl Staged {
                 };
                 open.check(row.size + basis.as_ref().map_or(0, |basis| basis.len())).map_err(blamed)?;
                 reader.read(row.id, &mut packed).map_err(|e| self.source().blame(e))?;
-                if self.is_as_verified(index as usize, &packed) == Some(false) {
-                    return Err(self.source().blame(Error::new(Kind::Changed, "its data have changed")));
-                }
                 let content = content(&packed, basis.as_deref(), row.size).map_err(blamed)?;
                 let content = Arc::new(content);
                 drop(basis);
@@ -59,6 +56,63 @@ impl Staged {
             }
         }
         Ok(())
+    }
+}
+
+impl Staged {
+    /// Calls `visit` with each row and its data as they were verified, each after its basis.
+    ///
+    /// # Errors
+    /// [`Kind::Changed`] when the data are other ones now, and those of `visit`.
+    pub(super) fn each_verified(&self, mut visit: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+        let stop = Stop::of_this_thread();
+        let mut reader = self.source().reader()?;
+        let mut packed = Vec::new();
+        let mut open: Vec<u32> = Vec::new();
+        for &root in self.order().roots() {
+            open.push(root);
+            while let Some(index) = open.pop() {
+                stop.check("the artifacts were not all stored; nothing was taken in")?;
+                self.read_verified(&mut *reader, index as usize, &mut packed)?;
+                visit(index as usize, &packed)?;
+                open.extend_from_slice(self.order().children(index));
+            }
+        }
+        Ok(())
+    }
+
+    /// The content of one row of a verified set.
+    pub(super) fn expand(
+        &self,
+        row: usize,
+        external: impl FnOnce(&Hash) -> Result<Arc<Vec<u8>>>,
+    ) -> Result<Vec<u8>> {
+        let mut reader = self.source().reader()?;
+        let mut chain = vec![row];
+        let mut at = row;
+        while let Basis::Row(basis) = self.rows()[at].basis {
+            chain.push(basis);
+            at = basis;
+        }
+        let mut basis = match self.rows()[at].basis {
+            Basis::External(hash) => Some(external(&hash)?),
+            _ => None,
+        };
+        let mut packed = Vec::new();
+        while let Some(row) = chain.pop() {
+            self.read_verified(&mut *reader, row, &mut packed)?;
+            basis = Some(Arc::new(content(&packed, basis.as_deref(), self.rows()[row].size)?));
+        }
+        Ok(basis.map(Arc::unwrap_or_clone).unwrap_or_default())
+    }
+
+    fn read_verified(&self, reader: &mut dyn Reader, row: usize, packed: &mut Vec<u8>) -> Result<()> {
+        let blamed = |e: Error| self.source().blame(e);
+        reader.read(self.rows()[row].id, packed).map_err(blamed)?;
+        if self.is_as_verified(row, packed) {
+            return Ok(());
+        }
+        Err(blamed(Error::new(Kind::Changed, "its data have changed").with_hint("Send it again.")))
     }
 }
 
