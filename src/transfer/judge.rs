@@ -276,9 +276,9 @@ mod tests {
         let (memory, staged) = staged(&[(b"one", Hash::of(b"one")), (b"two", Hash::of(b"two"))]);
         let found = staged.verify(nothing_external).unwrap();
         assert!(Arc::ptr_eq(&found, &staged.verify(nothing_external).unwrap()));
-        staged.each_verified(|_, _| Ok(())).unwrap();
+        staged.each_verified(|_, _, _| Ok(())).unwrap();
         memory.0.lock()[1] = pack(b"TWO").unwrap();
-        let e = staged.each_verified(|_, _| Ok(())).unwrap_err();
+        let e = staged.each_verified(|_, _, _| Ok(())).unwrap_err();
         assert_eq!(e.kind(), Kind::Changed);
     }
 }

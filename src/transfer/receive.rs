@@ -185,12 +185,12 @@ fn store(
     let mut storing = Storing::new(db, staged, receipt, !origin.is_server())?;
     let (mut done, all) = (0, staged.rows().len() as u64);
     let mut bases = Bases::of(db, staged)?;
-    staged.each_verified(|row, packed| {
+    staged.each_verified(|verified, row, packed| {
         done += 1;
         if let Some(progress) = progress {
             progress(done, all);
         }
-        storing.store(row, packed, || staged.expand(row, |hash| bases.content(hash)))
+        storing.store(row, packed, || verified.expand(row, |hash| bases.content(hash)))
     })?;
     storing.finish()
 }

@@ -60,56 +60,67 @@ impl Staged {
 }
 
 impl Staged {
-    /// Calls `visit` with each row and its data as they were verified, each after its basis.
+    /// Calls `visit` with each row and its data as they were verified, each after its basis. `visit` gets the reader, too,
+    /// since there may be no second one at a time.
     ///
     /// # Errors
     /// [`Kind::Changed`] when the data are other ones now, and those of `visit`.
-    pub(super) fn each_verified(&self, mut visit: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+    pub(super) fn each_verified(
+        &self,
+        mut visit: impl FnMut(&mut Verified<'_>, usize, &[u8]) -> Result<()>,
+    ) -> Result<()> {
         let stop = Stop::of_this_thread();
-        let mut reader = self.source().reader()?;
+        let mut verified = Verified { staged: self, reader: self.source().reader()? };
         let mut packed = Vec::new();
         let mut open: Vec<u32> = Vec::new();
         for &root in self.order().roots() {
             open.push(root);
             while let Some(index) = open.pop() {
                 stop.check("the artifacts were not all stored; nothing was taken in")?;
-                self.read_verified(&mut *reader, index as usize, &mut packed)?;
-                visit(index as usize, &packed)?;
+                verified.read(index as usize, &mut packed)?;
+                visit(&mut verified, index as usize, &packed)?;
                 open.extend_from_slice(self.order().children(index));
             }
         }
         Ok(())
     }
+}
 
-    /// The content of one row of a verified set.
-    pub(super) fn expand(
-        &self,
+/// Reads the data of a verified set.
+pub(super) struct Verified<'a> {
+    staged: &'a Staged,
+    reader: Box<dyn Reader + 'a>,
+}
+
+impl Verified<'_> {
+    /// The content of one row.
+    pub fn expand(
+        &mut self,
         row: usize,
         external: impl FnOnce(&Hash) -> Result<Arc<Vec<u8>>>,
     ) -> Result<Vec<u8>> {
-        let mut reader = self.source().reader()?;
-        let mut chain = vec![row];
-        let mut at = row;
-        while let Basis::Row(basis) = self.rows()[at].basis {
+        let rows = self.staged.rows();
+        let (mut chain, mut at) = (vec![row], row);
+        while let Basis::Row(basis) = rows[at].basis {
             chain.push(basis);
             at = basis;
         }
-        let mut basis = match self.rows()[at].basis {
+        let mut basis = match rows[at].basis {
             Basis::External(hash) => Some(external(&hash)?),
             _ => None,
         };
         let mut packed = Vec::new();
         while let Some(row) = chain.pop() {
-            self.read_verified(&mut *reader, row, &mut packed)?;
-            basis = Some(Arc::new(content(&packed, basis.as_deref(), self.rows()[row].size)?));
+            self.read(row, &mut packed)?;
+            basis = Some(Arc::new(content(&packed, basis.as_deref(), rows[row].size)?));
         }
         Ok(basis.map(Arc::unwrap_or_clone).unwrap_or_default())
     }
 
-    fn read_verified(&self, reader: &mut dyn Reader, row: usize, packed: &mut Vec<u8>) -> Result<()> {
-        let blamed = |e: Error| self.source().blame(e);
-        reader.read(self.rows()[row].id, packed).map_err(blamed)?;
-        if self.is_as_verified(row, packed) {
+    fn read(&mut self, row: usize, packed: &mut Vec<u8>) -> Result<()> {
+        let blamed = |e: Error| self.staged.source().blame(e);
+        self.reader.read(self.staged.rows()[row].id, packed).map_err(blamed)?;
+        if self.staged.is_as_verified(row, packed) {
             return Ok(());
         }
         Err(blamed(Error::new(Kind::Changed, "its data have changed").with_hint("Send it again.")))
