@@ -65,7 +65,9 @@ impl Agent<'_> {
     /// Refuses what is no check-in by the agent.
     pub(super) fn check_kind(self, artifact: &Structural) -> Result<()> {
         match (&artifact.check_in, artifact.kind) {
-            (Some(manifest), Some(kind)) if cards::is_agents(kind) => self.check_author(&artifact.hash, manifest),
+            (Some(manifest), Some(kind)) if cards::is_agents(kind) => {
+                self.check_author(&artifact.hash, manifest)
+            }
             _ => refused(&artifact.hash, "is no check-in, and not a file of one"),
         }
     }

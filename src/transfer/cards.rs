@@ -30,7 +30,9 @@
 //! history, the artifact is stored and not linked in, as Fossil does with what it cannot parse.
 
 use super::tags;
-use crate::format::artifact::ArtifactKind::{self, Attachment, CheckIn, Cluster, Control, Event, Forum, Ticket, Wiki};
+use crate::format::artifact::ArtifactKind::{
+    self, Attachment, CheckIn, Cluster, Control, Event, Forum, Ticket, Wiki,
+};
 use crate::format::artifact::{Cards, TagAction, is_fixed};
 
 /// Bytes of a comment.
@@ -169,7 +171,9 @@ impl Asked {
             Self::Nothing => None,
             Self::Date => {
                 let loose = cards.date_on(card).filter(|date| !is_fixed(date));
-                let said = |date: &[u8]| format!("has the card `{name} {}`, which is no fixed date", date.escape_ascii());
+                let said = |date: &[u8]| {
+                    format!("has the card `{name} {}`, which is no fixed date", date.escape_ascii())
+                };
                 loose.map(said).or_else(|| hash_fault(card, cards))
             }
             Self::Hashes(max) => too_many(card, cards.count(card), max).or_else(|| hash_fault(card, cards)),

@@ -47,7 +47,10 @@ impl Structural {
         let kind = cards.kind();
         let fault = cards::fault(&cards);
         let follows: Vec<Hash> = match kind {
-            ArtifactKind::Attachment | ArtifactKind::Cluster | ArtifactKind::Control | ArtifactKind::Ticket => Vec::new(),
+            ArtifactKind::Attachment
+            | ArtifactKind::Cluster
+            | ArtifactKind::Control
+            | ArtifactKind::Ticket => Vec::new(),
             _ => b"GIP".iter().flat_map(|card| cards.hashes(*card)).filter_map(hash_of).collect(),
         };
         let made = Self { kind: Some(kind), follows, fault, ..none };

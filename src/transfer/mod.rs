@@ -33,3 +33,4 @@ pub(crate) use row::{Basis, Row, data_max};
 pub use select::Selection;
 pub(crate) use select::select;
 pub(crate) use staged::{Reader, Source, Staged};
+pub(crate) use verdict::judge_own;

@@ -128,8 +128,7 @@ pub(crate) fn receive(
 ) -> Result<Imported> {
     rules::nothing_shunned(transaction.connection(), staged)?;
     let held = rules::held(transaction.connection(), staged)?;
-    let (findings, (stored, mut likely)) =
-        staged.judge(|queue| store(transaction, staged, import, queue))?;
+    let (findings, (stored, mut likely)) = staged.judge(|queue| store(transaction, staged, import, queue))?;
     let is_held = |row: usize| held[row] && !stored.is_new(row);
     let not_linked = judged(transaction.connection(), &findings, import.origin(), is_held)?;
     likely.retain(|likely| !not_linked.contains_key(&likely.row));

@@ -159,7 +159,10 @@ fn hostile_values_of_each_kind_end_no_process() {
         ("before our time", text(&format!("C x\nD -4713-12-31\nP {tip}\nU ann\n"))),
         ("a baseline that is nowhere", text(&format!("B {no}\nC x\n{DATE}P {tip}\nU ann\n"))),
         ("cherrypicks of nothing", text(&format!("C x\n{DATE}P {tip}\nQ +{no}\nQ -{no} {no}\nU ann\n"))),
-        ("a prior name that was none", text(&format!("C x\n{DATE}F b.txt {no} w gone.txt\nP {tip}\nU ann\n"))),
+        (
+            "a prior name that was none",
+            text(&format!("C x\n{DATE}F b.txt {no} w gone.txt\nP {tip}\nU ann\n")),
+        ),
         ("the same parent twice", text(&format!("C x\n{DATE}P {tip} {tip}\nU ann\n"))),
         ("many tags", text(&format!("{DATE}{}U ann\n", tags('+', 3000)))),
         ("many propagating tags", text(&format!("{DATE}{}U ann\n", tags('*', 3000)))),
@@ -174,17 +177,27 @@ fn hostile_values_of_each_kind_end_no_process() {
         ("a field that is SQL", ticket("J \"title\"=1;-- a\nJ ');-- b\nJ title=(select b\n")),
         ("a field of many quotes", ticket("J title ''';DROP\\sTABLE\\sticket;--\n")),
         ("a technote of no time", text(&format!("C x\n{DATE}E 0001-01-01 {no}\nU ann\nW 1\na\n"))),
-        ("a technote of all time", text(&format!("C x\n{DATE}E 9999-12-31T23:59:59 {no}\nP {tip}\nU ann\nW 1\na\n"))),
+        (
+            "a technote of all time",
+            text(&format!("C x\n{DATE}E 9999-12-31T23:59:59 {no}\nP {tip}\nU ann\nW 1\na\n")),
+        ),
         ("an attachment to nothing", text(&format!("A a.txt Nowhere {no}\n{DATE}U ann\n"))),
         ("an attachment to a check-in", text(&format!("A a.txt {tip} {no}\n{DATE}U ann\n"))),
         ("a post that answers a check-in", text(&format!("{DATE}G {tip}\nI {tip}\nU ann\nW 2\nhi\n"))),
         ("a post that answers nothing", text(&format!("{DATE}G {no}\nI {no}\nU ann\nW 2\nhi\n"))),
         ("a cluster of 800,000", text(&members)),
         ("a NUL", text(&format!("C x\n{DATE}P {tip}\0{tip}\nU ann\n"))),
-        ("no UTF-8", sealed(&[b"C \xff\n", DATE.as_bytes(), b"F \xfe ", no.as_bytes(), b"\nU \xff\n"].concat())),
+        (
+            "no UTF-8",
+            sealed(&[b"C \xff\n", DATE.as_bytes(), b"F \xfe ", no.as_bytes(), b"\nU \xff\n"].concat()),
+        ),
     ] {
         let _ = link(&place, &[artifact]).unwrap_or_else(|e| panic!("{what}: {e}"));
-        assert_eq!(count(&place, "SELECT count(*) FROM (SELECT 1 FROM event GROUP BY objid HAVING count(*)>1)"), 0, "{what}");
+        assert_eq!(
+            count(&place, "SELECT count(*) FROM (SELECT 1 FROM event GROUP BY objid HAVING count(*)>1)"),
+            0,
+            "{what}"
+        );
     }
     lives(&place, "all of them");
     place.repository.rebuild().unwrap();
@@ -231,9 +244,15 @@ fn store_chain(db: &Connection, depth: u32) -> Vec<u8> {
     let insert = |n: u32, source: i64, packed: Vec<u8>| {
         let text = content(n);
         let sql = "INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,?1,?2,?3)";
-        db.prepare_cached(sql).unwrap().execute((i64::try_from(text.len()).unwrap(), Hash::of(&text).as_str(), packed)).unwrap();
+        db.prepare_cached(sql)
+            .unwrap()
+            .execute((i64::try_from(text.len()).unwrap(), Hash::of(&text).as_str(), packed))
+            .unwrap();
         let rid = db.last_insert_rowid();
-        db.prepare_cached("INSERT INTO delta(rid,srcid) VALUES(?1,?2)").unwrap().execute([rid, source]).unwrap();
+        db.prepare_cached("INSERT INTO delta(rid,srcid) VALUES(?1,?2)")
+            .unwrap()
+            .execute([rid, source])
+            .unwrap();
         rid
     };
     let first = content(0);
@@ -256,7 +275,9 @@ fn base64(n: usize) -> String {
 
 /// The sum at the end of a delta.
 fn fossil_sum(text: &[u8]) -> String {
-    let word = |part: &[u8]| part.iter().enumerate().fold(0u32, |sum, (n, byte)| sum | u32::from(*byte) << (24 - 8 * n));
+    let word = |part: &[u8]| {
+        part.iter().enumerate().fold(0u32, |sum, (n, byte)| sum | u32::from(*byte) << (24 - 8 * n))
+    };
     base64(text.chunks(4).fold(0u32, |sum, part| sum.wrapping_add(word(part))) as usize)
 }
 
@@ -295,18 +316,25 @@ fn v11_what_waits_is_linked_in_once_whatever_its_kind() {
     let basis = "the basis that is yet to come\n".repeat(3);
     let db = Connection::open(place.path()).unwrap();
     engine::close(&place.path()).unwrap();
-    db.execute("INSERT INTO blob(rcvid,size,uuid) VALUES(0,-1,?1)", [Hash::of(basis.as_bytes()).as_str()]).unwrap();
+    db.execute("INSERT INTO blob(rcvid,size,uuid) VALUES(0,-1,?1)", [Hash::of(basis.as_bytes()).as_str()])
+        .unwrap();
     let source = db.last_insert_rowid();
     db.execute("INSERT INTO phantom VALUES(?1)", [source]).unwrap();
     for text in &waiting {
-        let delta = format!("{}\n{}:{}", base64(text.len()), base64(text.len()), String::from_utf8_lossy(text));
+        let delta =
+            format!("{}\n{}:{}", base64(text.len()), base64(text.len()), String::from_utf8_lossy(text));
         let delta = format!("{delta}{};", fossil_sum(text));
         let hash = Hash::of(text);
         let packed = packed::pack(delta.as_bytes()).unwrap();
         db.execute("UPDATE blob SET content=?1 WHERE uuid=?2", (packed, hash.as_str())).unwrap();
-        db.execute("INSERT INTO delta SELECT rid, ?1 FROM blob WHERE uuid=?2", (source, hash.as_str())).unwrap();
+        db.execute("INSERT INTO delta SELECT rid, ?1 FROM blob WHERE uuid=?2", (source, hash.as_str()))
+            .unwrap();
     }
-    db.execute("DELETE FROM event WHERE type IN ('t','w') AND objid NOT IN (SELECT attachid FROM attachment)", []).unwrap();
+    db.execute(
+        "DELETE FROM event WHERE type IN ('t','w') AND objid NOT IN (SELECT attachid FROM attachment)",
+        [],
+    )
+    .unwrap();
     drop(db);
     place.save(&basis).unwrap();
     assert_eq!(count(&place, "SELECT count(*) FROM event"), before + 1);

@@ -37,7 +37,11 @@ impl<'a> Cards<'a> {
             b'K' => one(self.ticket),
             b'M' => self.members.clone(),
             b'P' => self.parents.clone(),
-            b'Q' => self.cherrypicks.iter().flat_map(|(target, base)| [&target[1..]].into_iter().chain(*base)).collect(),
+            b'Q' => self
+                .cherrypicks
+                .iter()
+                .flat_map(|(target, base)| [&target[1..]].into_iter().chain(*base))
+                .collect(),
             b'T' => self.tags.iter().filter_map(|tag| tag.target).collect(),
             _ => Vec::new(),
         }

@@ -63,7 +63,9 @@ fn is_telling(kind: ArtifactKind, other: u8, letter: u8) -> bool {
 
 fn fault_of(kind: ArtifactKind, text: &[u8]) -> Option<String> {
     let shown = String::from_utf8_lossy(text);
-    let Reading::Artifact(cards) = read(text) else { panic!("no artifact: {}", &shown[..shown.len().min(400)]) };
+    let Reading::Artifact(cards) = read(text) else {
+        panic!("no artifact: {}", &shown[..shown.len().min(400)])
+    };
     assert_eq!(cards.kind(), kind, "{}", &shown[..shown.len().min(400)]);
     fault(&cards)
 }
@@ -105,7 +107,10 @@ fn wrong(kind: ArtifactKind, letter: u8, asked: Asked) -> Vec<String> {
             if kind != Event {
                 wrong.push(tags('*', PROPAGATING_MAX + 1));
             }
-            wrong.extend(["private", "date", "parent", "wiki-Page", "cluster"].map(|name| format!("T +{name} {target}")));
+            wrong.extend(
+                ["private", "date", "parent", "wiki-Page", "cluster"]
+                    .map(|name| format!("T +{name} {target}")),
+            );
         }
     }
     wrong
@@ -147,7 +152,9 @@ fn a_nul_in_a_card_is_a_fault_and_one_in_a_page_is_none() {
 
 #[test]
 fn old_and_odd_dates_are_no_fault() {
-    for date in ["2007-07-21T14:10:57", "0001-01-01", "9999-12-31T23:59:59.999", "2454303.1", "2026-11-30 10:23"] {
+    for date in
+        ["2007-07-21T14:10:57", "0001-01-01", "9999-12-31T23:59:59.999", "2454303.1", "2026-11-30 10:23"]
+    {
         let date = date.replace(' ', "T");
         assert_eq!(fault_of(CheckIn, &artifact(CheckIn, b'D', &format!("D {date}"))), None, "{date}");
     }
@@ -155,7 +162,9 @@ fn old_and_odd_dates_are_no_fault() {
 
 #[test]
 fn bytes_that_are_no_text_are_no_fault() {
-    let text = [&b"C caf\xe9\nD 2026-11-30T10:23:45\nF \xe9 "[..], HASH.as_bytes(), b"\nT +sym-\xe9 *\nU \xe9\n"].concat();
+    let text =
+        [&b"C caf\xe9\nD 2026-11-30T10:23:45\nF \xe9 "[..], HASH.as_bytes(), b"\nT +sym-\xe9 *\nU \xe9\n"]
+            .concat();
     let text = [&text[..], format!("Z {}\n", checksum(&text)).as_bytes()].concat();
     assert_eq!(fault_of(CheckIn, &text), None);
 }

@@ -91,7 +91,8 @@ fn v01_from_anyone_only_values_that_fossils_code_can_trust_are_taken() {
         let fits = match (&tag.name[..], tag.action) {
             ("parent" | "cluster", TagAction::Cancel) => true,
             ("parent", _) => value == HASH || value == list,
-            ("date", TagAction::Cancel) | ("private" | "cluster" | "event-0a1b" | "tkt-0a1b" | "wiki-Home", _) => false,
+            ("date", TagAction::Cancel)
+            | ("private" | "cluster" | "event-0a1b" | "tkt-0a1b" | "wiki-Home", _) => false,
             ("date", _) => value == date,
             _ => true,
         };

@@ -67,7 +67,10 @@ fn a_wild_text_is_refused_or_not_linked() {
 #[test]
 fn what_follows_another_kind_is_refused_or_not_linked() {
     let db = Connection::open_in_memory().unwrap();
-    db.execute_batch("CREATE TABLE blob(rid INTEGER PRIMARY KEY, uuid, size); CREATE TABLE event(objid, type);").unwrap();
+    db.execute_batch(
+        "CREATE TABLE blob(rid INTEGER PRIMARY KEY, uuid, size); CREATE TABLE event(objid, type);",
+    )
+    .unwrap();
     db.execute("INSERT INTO blob VALUES(1, ?1, 5)", [HASH]).unwrap();
     db.execute("INSERT INTO event VALUES(1, 'ci')", []).unwrap();
     let d = "D 2026-11-30T10:23:45\n";
@@ -102,18 +105,22 @@ fn each_likely(path: &str, mut see: impl FnMut(&Hash, &[u8])) {
     let mut query = db.prepare("SELECT srcid, rid FROM delta").unwrap();
     let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     rows.map(Result::unwrap).for_each(|(source, rid)| deltas.entry(source).or_default().push(rid));
-    let roots = "WITH RECURSIVE up(rid) AS (SELECT objid FROM event UNION SELECT srcid FROM up JOIN delta USING(rid))
+    let roots =
+        "WITH RECURSIVE up(rid) AS (SELECT objid FROM event UNION SELECT srcid FROM up JOIN delta USING(rid))
                  SELECT rid FROM up WHERE rid NOT IN (SELECT rid FROM delta)";
     let mut query = db.prepare(roots).unwrap();
     let roots: Vec<i64> = query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     let mut load = db.prepare("SELECT uuid, size, content FROM blob WHERE rid=?1").unwrap();
     let mut stack: Vec<(i64, Option<Arc<Vec<u8>>>)> = roots.into_iter().map(|rid| (rid, None)).collect();
     while let Some((rid, basis)) = stack.pop() {
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?));
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
+        };
         let (hash, size, data) = load.query_row([rid], row).unwrap();
         let size = usize::try_from(size).unwrap();
         let data = packed::unpack(&data, size * 2 + 1024).unwrap();
-        let content = Arc::new(basis.map_or(data.clone(), |basis| delta::apply(&basis, &data, size).unwrap()));
+        let content =
+            Arc::new(basis.map_or(data.clone(), |basis| delta::apply(&basis, &data, size).unwrap()));
         see(&hash.parse().unwrap(), &content);
         let more = deltas.remove(&rid).unwrap_or_default();
         stack.extend(more.into_iter().map(|rid| (rid, Some(Arc::clone(&content)))));

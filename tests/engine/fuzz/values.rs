@@ -50,11 +50,34 @@ const WORDS: [&str; 16] = [
     "🦀",
 ];
 const TAGS: [&str; 24] = [
-    "bgcolor", "branch", "closed", "cluster", "comment", "date", "event-0a1b", "hidden", "note", "parent", "private",
-    "sym-trunk", "sym-x", "sym-", "tkt-0a1b", "user", "wiki-Home", "wiki-Page", "'", "%s", "date", "parent", "branch", "-",
+    "bgcolor",
+    "branch",
+    "closed",
+    "cluster",
+    "comment",
+    "date",
+    "event-0a1b",
+    "hidden",
+    "note",
+    "parent",
+    "private",
+    "sym-trunk",
+    "sym-x",
+    "sym-",
+    "tkt-0a1b",
+    "user",
+    "wiki-Home",
+    "wiki-Page",
+    "'",
+    "%s",
+    "date",
+    "parent",
+    "branch",
+    "-",
 ];
 const FIELDS: [&str; 12] = [
-    "+comment", "+title", "\"", "'", "comment", "icomment", "login", "mimetype", "status", "title", "tkt_id", "tkt_uuid",
+    "+comment", "+title", "\"", "'", "comment", "icomment", "login", "mimetype", "status", "title", "tkt_id",
+    "tkt_uuid",
 ];
 const PAGES: [&str; 4] = ["Home", "Page", "a/b", "checkin/x"];
 const TEXTS: [&str; 6] = ["", "hi", "[a|b] <b>x", "***a ***b [x](y)", "<verbatim>", "\n\n"];
@@ -121,7 +144,8 @@ impl Choices<'_> {
             };
             tags.insert((format!("{sign}{name}"), target, value));
         }
-        tags.into_iter().fold(String::new(), |text, (name, target, value)| text + &format!("T {name} {target}{value}\n"))
+        tags.into_iter()
+            .fold(String::new(), |text, (name, target, value)| text + &format!("T {name} {target}{value}\n"))
     }
 
     fn files(&mut self) -> String {
@@ -151,17 +175,21 @@ impl Choices<'_> {
         for _ in 0..=self.below(4) {
             fields.insert((self.of(&FIELDS), self.of(&WORDS)));
         }
-        let cards = fields.iter().fold(String::new(), |text, (name, value)| text + &format!("J {name} {value}\n"));
-        let ticket = self.of(&["0123456789abcdef0123456789abcdef01234567", "1123456789abcdef0123456789abcdef01234567"]);
+        let cards =
+            fields.iter().fold(String::new(), |text, (name, value)| text + &format!("J {name} {value}\n"));
+        let ticket = self
+            .of(&["0123456789abcdef0123456789abcdef01234567", "1123456789abcdef0123456789abcdef01234567"]);
         format!("{date}{cards}K {ticket}\n{}", self.user())
     }
 
     fn technote(&mut self) -> String {
         let comment = self.maybe(|this| format!("C {}\n", this.of(&WORDS)));
         let (date, at) = (self.date(), self.of(&DATES));
-        let id = self.of(&["0a1b456789abcdef0123456789abcdef01234567", "1a1b456789abcdef0123456789abcdef01234567"]);
+        let id = self
+            .of(&["0a1b456789abcdef0123456789abcdef01234567", "1a1b456789abcdef0123456789abcdef01234567"]);
         let parents = self.maybe(Self::parents);
-        let tag = self.maybe(|this| format!("T +{} * {}\n", this.of(&["bgcolor", "sym-x", "note"]), this.of(&WORDS)));
+        let tag = self
+            .maybe(|this| format!("T +{} * {}\n", this.of(&["bgcolor", "sym-x", "note"]), this.of(&WORDS)));
         format!("{comment}{date}E {at} {id}\n{parents}{tag}{}{}", self.user(), self.text())
     }
 
@@ -180,10 +208,11 @@ impl Choices<'_> {
     fn artifact(&mut self, kind: u8) -> Vec<u8> {
         let cards = match kind % 8 {
             0 => self.check_in(),
-            1 => (0..=self.below(3)).map(|_| self.hash()).collect::<BTreeSet<_>>().iter().fold(
-                String::new(),
-                |text, hash| text + &format!("M {hash}\n"),
-            ),
+            1 => (0..=self.below(3))
+                .map(|_| self.hash())
+                .collect::<BTreeSet<_>>()
+                .iter()
+                .fold(String::new(), |text, hash| text + &format!("M {hash}\n")),
             2 => format!("{}{}{}", self.date(), self.tags(false), self.user()),
             3 => {
                 let (date, page) = (self.date(), self.of(&PAGES));
@@ -232,19 +261,37 @@ const UNSOUND: [(&str, &str); 6] = [
     ("an event twice", "SELECT objid FROM event GROUP BY objid HAVING count(*)>1"),
     ("an event of no time", "SELECT objid FROM event WHERE mtime IS NULL"),
     ("a phantom with content", "SELECT rid FROM phantom JOIN blob USING(rid) WHERE size>=0"),
-    ("a name without content that is no phantom", "SELECT rid FROM blob WHERE size<0 AND rid NOT IN (SELECT rid FROM phantom)"),
+    (
+        "a name without content that is no phantom",
+        "SELECT rid FROM blob WHERE size<0 AND rid NOT IN (SELECT rid FROM phantom)",
+    ),
     ("something private", "SELECT rid FROM private"),
-    ("a page that follows a check-in", "SELECT 1 FROM plink JOIN event c ON c.objid=cid JOIN event p ON p.objid=pid WHERE c.type<>p.type"),
+    (
+        "a page that follows a check-in",
+        "SELECT 1 FROM plink JOIN event c ON c.objid=cid JOIN event p ON p.objid=pid WHERE c.type<>p.type",
+    ),
 ];
 
 /// The derived tables, without what depends on the order in which Fossil's code happens to see artifacts: the time of a
 /// cluster's tag, a thread's title where several posts give it one, a technote's
 /// older versions, cherrypicks of what is not here.
 const DERIVED: [(&str, &str); 8] = [
-    ("event", "SELECT type, (SELECT uuid FROM blob WHERE rid=objid), mtime, omtime, user, euser, CASE type WHEN 'f' THEN 0 ELSE comment END, ecomment, bgcolor FROM event WHERE NOT (type='e' AND EXISTS(SELECT 1 FROM tagxref x JOIN tagxref y USING(tagid) WHERE x.tagid=event.tagid AND x.rid=objid AND y.mtime>=x.mtime AND y.rid<>x.rid))"),
-    ("plink", "SELECT (SELECT uuid FROM blob WHERE rid=pid), (SELECT uuid FROM blob WHERE rid=cid), isprim, mtime, baseid FROM plink"),
-    ("mlink", "SELECT (SELECT uuid FROM blob WHERE rid=mid), (SELECT uuid FROM blob WHERE rid=fid), pmid, pid, filename.name, pfnid=0, mperm, isaux FROM mlink JOIN filename USING(fnid)"),
-    ("tagxref", "SELECT tagname, tagtype, srcid, origid, value, mtime, rid FROM tagxref JOIN tag USING(tagid) WHERE tagname<>'cluster'"),
+    (
+        "event",
+        "SELECT type, (SELECT uuid FROM blob WHERE rid=objid), mtime, omtime, user, euser, CASE type WHEN 'f' THEN 0 ELSE comment END, ecomment, bgcolor FROM event WHERE NOT (type='e' AND EXISTS(SELECT 1 FROM tagxref x JOIN tagxref y USING(tagid) WHERE x.tagid=event.tagid AND x.rid=objid AND y.mtime>=x.mtime AND y.rid<>x.rid))",
+    ),
+    (
+        "plink",
+        "SELECT (SELECT uuid FROM blob WHERE rid=pid), (SELECT uuid FROM blob WHERE rid=cid), isprim, mtime, baseid FROM plink",
+    ),
+    (
+        "mlink",
+        "SELECT (SELECT uuid FROM blob WHERE rid=mid), (SELECT uuid FROM blob WHERE rid=fid), pmid, pid, filename.name, pfnid=0, mperm, isaux FROM mlink JOIN filename USING(fnid)",
+    ),
+    (
+        "tagxref",
+        "SELECT tagname, tagtype, srcid, origid, value, mtime, rid FROM tagxref JOIN tag USING(tagid) WHERE tagname<>'cluster'",
+    ),
     ("leaf", "SELECT rid FROM leaf JOIN event ON objid=rid AND type='ci'"),
     ("ticket", "SELECT tkt_uuid, tkt_mtime, title, status FROM ticket"),
     ("attachment", "SELECT attachid, mtime, src, target, filename, islatest FROM attachment"),
@@ -255,7 +302,9 @@ fn rows(db: &Connection, sql: &str) -> Vec<String> {
     let mut query = db.prepare(sql).unwrap();
     let columns = query.column_count();
     let row = |row: &rusqlite::Row<'_>| {
-        Ok((0..columns).map(|n| format!("{:?}|", row.get_unwrap::<_, rusqlite::types::Value>(n))).collect::<String>())
+        Ok((0..columns)
+            .map(|n| format!("{:?}|", row.get_unwrap::<_, rusqlite::types::Value>(n)))
+            .collect::<String>())
     };
     let mut rows: Vec<String> = query.query_map([], row).unwrap().map(Result::unwrap).collect();
     rows.sort_unstable();
@@ -268,7 +317,9 @@ fn holds_together(texts: &[Vec<u8>]) -> bool {
     let path = target();
     let repository = Repository::open(&path).unwrap();
     let imported = repository.import_bundle(&bundle, &Import::by(ann()));
-    let shown = || texts.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect::<Vec<_>>().join("---\n");
+    let shown = || {
+        texts.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect::<Vec<_>>().join("---\n")
+    };
     let is_taken = match imported {
         Ok(_) => true,
         Err(e) => {
@@ -288,8 +339,10 @@ fn holds_together(texts: &[Vec<u8>]) -> bool {
     let before = derived("after the import");
     repository.rebuild().unwrap();
     for ((table, before), (_, after)) in before.into_iter().zip(derived("after a rebuild")) {
-        let (only_before, only_after): (Vec<_>, Vec<_>) =
-            (before.iter().filter(|row| !after.contains(row)).collect(), after.iter().filter(|row| !before.contains(row)).collect());
+        let (only_before, only_after): (Vec<_>, Vec<_>) = (
+            before.iter().filter(|row| !after.contains(row)).collect(),
+            after.iter().filter(|row| !before.contains(row)).collect(),
+        );
         assert!(before == after, "{table}: {only_before:#?} {only_after:#?} {}", shown());
     }
     is_taken
