@@ -1,9 +1,11 @@
 //! What Fossil's linking code does with hostile values, handed to it without the judge: the process lives, and the
 //! repository stays whole. What only the judge stands against is tried in `fuzz/values.rs` and `transfer`.
 
+use std::path::Path;
 use std::time::Instant;
 
 use ocx::engine;
+use ocx::error::Result;
 use ocx::format::packed;
 use ocx::name::Hash;
 use rusqlite::Connection;
@@ -13,11 +15,15 @@ use super::place::{Place, integrity, save};
 
 const DATE: &str = "D 2026-11-30T10:23:45\n";
 
+fn link(place: &Place, artifacts: &[Vec<u8>]) -> Result<Vec<Hash>> {
+    link_into(&place.path(), artifacts)
+}
+
 /// Stores artifacts as they are, and has them linked in as one set.
-fn link(place: &Place, artifacts: &[Vec<u8>]) -> ocx::error::Result<Vec<Hash>> {
+pub fn link_into(path: &Path, artifacts: &[Vec<u8>]) -> Result<Vec<Hash>> {
     let hashes: Vec<Hash> = artifacts.iter().map(|text| Hash::of(text)).collect();
-    engine::close(&place.path()).unwrap();
-    let db = Connection::open(place.path()).unwrap();
+    engine::close(path).unwrap();
+    let db = Connection::open(path).unwrap();
     let mut rids = Vec::new();
     for (text, hash) in artifacts.iter().zip(&hashes) {
         let sql = "INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,?1,?2,?3)
@@ -28,7 +34,7 @@ fn link(place: &Place, artifacts: &[Vec<u8>]) -> ocx::error::Result<Vec<Hash>> {
         rids.push(rid);
     }
     drop(db);
-    engine::transaction(&place.path(), "ann", move |t| {
+    engine::transaction(path, "ann", move |t| {
         t.crosslink(&rids.iter().map(|rid| (*rid, &b""[..])).collect::<Vec<_>>())
     })?;
     Ok(hashes)

@@ -13,7 +13,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rusqlite::Connection;
 
-use super::super::linking::circles;
+use super::super::linking::{circles, link_into};
+use super::super::place::integrity;
 use super::bundles::{SEEDS, ann, target};
 use super::{config, sealed};
 
@@ -348,6 +349,20 @@ fn holds_together(texts: &[Vec<u8>]) -> bool {
     is_taken
 }
 
+/// Links the set in without the judge. Whatever is in it, the engine goes on, and the repository is no worse than Fossil
+/// makes it.
+fn lives(texts: &[Vec<u8>]) {
+    let path = target();
+    // Fossil's own code refuses some.
+    let _ = link_into(&path, texts);
+    let repository = Repository::open(&path).unwrap();
+    let _ = repository.rebuild();
+    assert_eq!(integrity(&path), "ok");
+    assert_eq!(circles(&Connection::open(&path).unwrap()), 0);
+    let page = sealed(b"D 2026-11-30T10:23:45\nL Last\nU ann\nW 2\nhi\n");
+    link_into(&path, &[page]).unwrap();
+}
+
 fn choices(kind: impl Strategy<Value = u8>) -> impl Strategy<Value = Vec<(u8, Vec<u8>)>> {
     vec((kind, vec(any::<u8>(), 0..48)), 1..5)
 }
@@ -385,4 +400,13 @@ targets! {
     technotes_hold_together prop::sample::select(vec![2u8, 6]),
     posts_hold_together prop::sample::select(vec![2u8, 7]),
     all_kinds_hold_together 0..8u8,
+}
+
+proptest! {
+    #![proptest_config(config(30))]
+
+    #[test]
+    fn what_no_judge_has_seen_ends_no_process(choices in choices(0..8u8)) {
+        lives(&set_of(&choices));
+    }
 }
