@@ -275,11 +275,13 @@ const UNSOUND: [(&str, &str); 6] = [
 
 /// The derived tables, without what depends on the order in which Fossil's code happens to see artifacts: the time of a
 /// cluster's tag, a thread's title where several posts give it one, a technote's
-/// older versions, cherrypicks of what is not here.
+/// older versions, cherrypicks of what is not here, and tags on anything but a check-in that are older than it.
 const DERIVED: [(&str, &str); 8] = [
     (
         "event",
-        "SELECT type, (SELECT uuid FROM blob WHERE rid=objid), mtime, omtime, user, euser, CASE type WHEN 'f' THEN 0 ELSE comment END, ecomment, bgcolor FROM event WHERE NOT (type='e' AND EXISTS(SELECT 1 FROM tagxref x JOIN tagxref y USING(tagid) WHERE x.tagid=event.tagid AND x.rid=objid AND y.mtime>=x.mtime AND y.rid<>x.rid))",
+        "SELECT type, (SELECT uuid FROM blob WHERE rid=objid), user, CASE type WHEN 'f' THEN 0 ELSE comment END,
+                coalesce(omtime, mtime), CASE type WHEN 'ci' THEN mtime || quote(euser) || quote(ecomment) || quote(bgcolor) END
+         FROM event WHERE NOT (type='e' AND EXISTS(SELECT 1 FROM tagxref x JOIN tagxref y USING(tagid) WHERE x.tagid=event.tagid AND x.rid=objid AND y.mtime>=x.mtime AND y.rid<>x.rid))",
     ),
     (
         "plink",
@@ -303,9 +305,8 @@ fn rows(db: &Connection, sql: &str) -> Vec<String> {
     let mut query = db.prepare(sql).unwrap();
     let columns = query.column_count();
     let row = |row: &rusqlite::Row<'_>| {
-        Ok((0..columns)
-            .map(|n| format!("{:?}|", row.get_unwrap::<_, rusqlite::types::Value>(n)))
-            .collect::<String>())
+        let value = |n: usize| format!("{:?}", row.get_unwrap::<_, rusqlite::types::Value>(n));
+        Ok((0..columns).map(value).collect::<Vec<_>>().join("|"))
     };
     let mut rows: Vec<String> = query.query_map([], row).unwrap().map(Result::unwrap).collect();
     rows.sort_unstable();
