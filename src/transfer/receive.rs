@@ -139,7 +139,8 @@ pub(crate) fn receive(
     }
     // Nothing reaches Fossil's code before all of it is judged.
     link(transaction, staged, &stored, &likely)?;
-    let check_ins = in_order(staged, &findings, &stored);
+    let mut check_ins = in_order(staged, &findings, &stored);
+    check_ins.retain(|row| !not_linked.contains_key(row));
     rules::all_linked(transaction.connection(), staged, &check_ins, &stored)?;
     if let Some(agent) = import.agent() {
         agent.only_branch(transaction.connection(), staged, &check_ins, &stored)?;
