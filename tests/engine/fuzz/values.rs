@@ -6,7 +6,8 @@ use std::fs;
 
 use ocx::bundle::Bundle;
 use ocx::format::packed;
-use ocx::name::Hash;
+use ocx::name::{Hash, PageName};
+use ocx::record::{Forum, Tags, Wiki};
 use ocx::repo::Repository;
 use ocx::transfer::Import;
 use proptest::collection::vec;
@@ -339,6 +340,7 @@ fn holds_together(texts: &[Vec<u8>]) -> bool {
         DERIVED.map(|(table, sql)| (table, rows(&db, sql)))
     };
     let before = derived("after the import");
+    read_all(&repository);
     repository.rebuild().unwrap();
     for ((table, before), (_, after)) in before.into_iter().zip(derived("after a rebuild")) {
         let (only_before, only_after): (Vec<_>, Vec<_>) = (
@@ -350,6 +352,27 @@ fn holds_together(texts: &[Vec<u8>]) -> bool {
     is_taken
 }
 
+/// Reads all that was derived. An error is an answer; a panic or a loop is none.
+fn read_all(repository: &Repository) {
+    let (forum, wiki, tags) = (Forum::of(repository), Wiki::of(repository), Tags::of(repository));
+    for thread in forum.threads().into_iter().flatten() {
+        let _ = forum.thread(&thread.first);
+    }
+    for page in wiki.list().into_iter().flatten() {
+        if let Ok(name) = PageName::parse(&page.name) {
+            let _ = (wiki.history(&name), wiki.read(&name, None));
+        }
+    }
+    let _ = (tags.names(), tags.branches());
+    for check_in in repository.store().descendants(&SEEDS.base).into_iter().flatten() {
+        let _ = (
+            tags.list(&check_in),
+            repository.store().check_in(&check_in),
+            repository.store().files(&check_in),
+        );
+    }
+}
+
 /// Links the set in without the judge. Whatever is in it, the engine goes on, and the repository is no worse than Fossil
 /// makes it.
 fn lives(texts: &[Vec<u8>]) {
@@ -357,6 +380,7 @@ fn lives(texts: &[Vec<u8>]) {
     // Fossil's own code refuses some.
     let _ = link_into(&path, texts);
     let repository = Repository::open(&path).unwrap();
+    read_all(&repository);
     let _ = repository.rebuild();
     assert_eq!(integrity(&path), "ok");
     assert_eq!(circles(&Connection::open(&path).unwrap()), 0);
