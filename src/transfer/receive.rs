@@ -99,10 +99,11 @@ pub(crate) fn check(db: &Connection, staged: &Staged, import: &Import) -> Result
     let mut bases = Bases::of(db, staged)?;
     let findings = staged.verify(|hash| bases.content(hash))?;
     rules::no_private_parent(db, staged, &findings)?;
-    judged(db, &findings, import.origin(), |row| held[row])?;
+    // First: it says more than the judge on what both refuse.
     if let Some(agent) = import.agent() {
         agent.check(db, staged, &findings, |row| held[row])?;
     }
+    judged(db, &findings, import.origin(), |row| held[row])?;
     Ok(findings)
 }
 
@@ -130,13 +131,13 @@ pub(crate) fn receive(
     let held = rules::held(transaction.connection(), staged)?;
     let (findings, (stored, mut likely)) = staged.judge(|queue| store(transaction, staged, import, queue))?;
     let is_held = |row: usize| held[row] && !stored.is_new(row);
+    if let Some(agent) = import.agent() {
+        agent.check(transaction.connection(), staged, &findings, is_held)?;
+    }
     let not_linked = judged(transaction.connection(), &findings, import.origin(), is_held)?;
     likely.retain(|likely| !not_linked.contains_key(&likely.row));
     rules::no_content_is_control(transaction.connection(), &findings, &stored)?;
     rules::no_private_parent(transaction.connection(), staged, &findings)?;
-    if let Some(agent) = import.agent() {
-        agent.check(transaction.connection(), staged, &findings, is_held)?;
-    }
     // Nothing reaches Fossil's code before all of it is judged.
     link(transaction, staged, &stored, &likely)?;
     let mut check_ins = in_order(staged, &findings, &stored);
