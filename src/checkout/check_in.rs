@@ -22,6 +22,7 @@ use crate::format::FILE_MAX;
 use crate::format::artifact::{Cherrypick, Manifest, TagAction, TagCard, looks_like_artifact};
 use crate::name::{Branch, Hash, TreePath, User, time};
 use crate::repo::store::{CheckInInfo, FileEntry, Files};
+use crate::transfer::judge_own;
 use crate::tree::Entry;
 
 /// What a check-in says of itself.
@@ -61,6 +62,7 @@ impl Checkout {
         self.wait_for_turn()?;
         let bytes = draft.manifest.write()?;
         let hash = self.hash_of(&bytes)?;
+        judge_own(&bytes, &hash)?;
         let Draft { parent, branch, manifest, contents } = draft;
         let artifacts = Artifacts {
             user: check_in.user.to_string(),

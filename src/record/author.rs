@@ -10,6 +10,7 @@ use crate::format::artifact::looks_like_artifact;
 use crate::format::packed;
 use crate::name::{Hash, User, time};
 use crate::repo::Repository;
+use crate::transfer::judge_own;
 
 /// How many seconds the newest version may be ahead of this machine's clock, for a newer one to be written after it. A
 /// date further ahead comes from a wrong clock, and must not spread.
@@ -79,6 +80,7 @@ impl Author<'_, '_> {
     /// Stores a control artifact and links it in. The artifact `previous` may become a delta from it.
     pub fn put(&mut self, artifact: &[u8], previous: Option<&Hash>, visibility: Visibility) -> Result<Hash> {
         let hash = Hash::name_for(artifact, self.sha1);
+        judge_own(artifact, &hash)?;
         if visibility == Visibility::Public {
             self.change.put(artifact, hash.as_str(), previous.map(Hash::as_str))?;
         } else {

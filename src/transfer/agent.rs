@@ -34,8 +34,7 @@ pub(crate) struct Agent<'a> {
 }
 
 impl Agent<'_> {
-    /// Judges all that is not held and has passed the judge, except for the branch of the check-ins, which only Fossil's
-    /// linking tells.
+    /// Judges all that is not held, except for the branch of the check-ins, which only Fossil's linking tells.
     pub fn check(
         self,
         db: &Connection,
@@ -43,6 +42,8 @@ impl Agent<'_> {
         findings: &Findings,
         is_held: impl Fn(usize) -> bool,
     ) -> Result<()> {
+        let mut new = findings.structural.iter().filter(|artifact| !is_held(artifact.row));
+        new.try_for_each(|artifact| self.check_kind(artifact))?;
         only_files(staged, findings, &is_held)?;
         let dates: HashMap<Hash, f64> = findings
             .check_ins()

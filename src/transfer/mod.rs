@@ -37,4 +37,4 @@ pub(crate) use select::select;
 pub(crate) use spool::{Arrival, Spool, SpoolLimits};
 pub(crate) use staged::{Reader, Source, Staged};
 pub(crate) use store::make_public;
-pub(crate) use verdict::Origin;
+pub(crate) use verdict::{Origin, judge_own};

@@ -117,13 +117,14 @@ fn judge(
     }
     let findings = staged.verify(|hash| bases.content(hash))?;
     let is_held = |row: usize| held[row];
-    let not_linked = judged(db, &findings, origin, is_held)?;
     if !origin.is_server() {
         rules::no_private_parent(db, staged, &findings)?;
     }
+    // First: it says more than the judge on what both refuse.
     if let Origin::Agent(agent) = origin {
         agent.check(db, staged, &findings, is_held)?;
     }
+    let not_linked = judged(db, &findings, origin, is_held)?;
     Ok((findings, not_linked))
 }
 
@@ -159,7 +160,8 @@ pub(crate) fn receive(
     let mut likely = staged.take_likely();
     likely.retain(|likely| !not_linked.contains_key(&likely.row));
     link(transaction, staged, &stored, &likely)?;
-    let check_ins = in_order(staged, &findings, &stored);
+    let mut check_ins = in_order(staged, &findings, &stored);
+    check_ins.retain(|row| !not_linked.contains_key(row));
     if !origin.is_server() {
         rules::all_linked(transaction.connection(), staged, &check_ins, &stored)?;
     }

@@ -79,6 +79,14 @@ pub(crate) fn judged(
     Ok(not_linked)
 }
 
+/// Refuses an artifact of one's own, check-in or record, that would be refused as a person's from elsewhere.
+pub(crate) fn judge_own(content: &[u8], hash: &Hash) -> Result<()> {
+    match Structural::of(0, *hash, content).map(|(artifact, _)| judge(&artifact, Origin::Person)) {
+        Some(Verdict::Refused(e)) => Err(e),
+        _ => Ok(()),
+    }
+}
+
 /// What a fault leads to.
 fn found(artifact: &Structural, fault: &str, origin: Origin<'_>) -> Verdict {
     let what = format!("the artifact `{}` {fault}", artifact.hash);

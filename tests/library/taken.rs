@@ -5,6 +5,7 @@ use std::fs;
 
 use crate::support::{Place, ann};
 use ocx::checkout::Checkout;
+use ocx::error::Kind;
 use ocx::name::TreePath;
 use ocx::tree::Why;
 
@@ -269,4 +270,16 @@ fn line() -> impl proptest::strategy::Strategy<Value = String> {
     use proptest::strategy::Strategy;
     let line = "!?/?([ab*?]|\\*\\*/|/|\\[ab\\]|\\[!a\\]|\\\\a){1,5}/?( |\\\\ |\t)?";
     proptest::collection::vec(line, 0..5).prop_map(|lines| lines.join("\n") + "\n")
+}
+
+/// One policy: what a bundle of this would be refused for is not made here.
+#[test]
+fn a_check_in_that_nobody_would_take_from_here_is_not_made() {
+    let place = Place::new();
+    place.write("a.txt", "new");
+    let before = place.checkout.parent().unwrap();
+    let e = place.check_in(&"x".repeat((4 << 20) + 1), None).unwrap_err();
+    assert!(e.kind() == Kind::Invalid && e.to_string().contains("a card `C` of 4194305 bytes"), "{e}");
+    assert_eq!(place.checkout.parent().unwrap(), before);
+    place.check_in("x", None).unwrap();
 }

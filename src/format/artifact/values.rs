@@ -2,7 +2,7 @@
 
 use super::grammar::{self, Cards};
 use super::tag::TagCard;
-use super::tokens::Flaw;
+use super::tokens::{Flaw, is_hash};
 
 /// What a content is for Fossil's parser.
 pub(crate) enum Reading<'a> {
@@ -85,6 +85,6 @@ impl<'a> Cards<'a> {
 }
 
 /// What an attachment belongs to, if that is an artifact and not a page.
-fn named<'t>(target: &'t [u8]) -> impl Iterator<Item = &'t [u8]> {
-    Some(target).filter(|target| super::tokens::is_hash(target)).into_iter()
+fn named(target: &[u8]) -> impl Iterator<Item = &[u8]> {
+    Some(target).filter(|target| is_hash(target)).into_iter()
 }

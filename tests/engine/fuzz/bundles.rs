@@ -19,15 +19,15 @@ use super::mutate::mutated;
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A repository, and bundles of check-ins that it lacks.
-struct Seeds {
+pub struct Seeds {
     folder: TempDir,
     /// A check-in that both have.
-    base: Hash,
-    plain: Vec<Vec<u8>>,
+    pub base: Hash,
+    pub plain: Vec<Vec<u8>>,
     wire: Vec<Vec<u8>>,
 }
 
-static SEEDS: LazyLock<Seeds> = LazyLock::new(|| {
+pub static SEEDS: LazyLock<Seeds> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let repository = Repository::create(&at("pristine.fossil"), &NewRepository { user: ann() }).unwrap();
@@ -61,12 +61,12 @@ static SEEDS: LazyLock<Seeds> = LazyLock::new(|| {
     seeds
 });
 
-fn ann() -> User {
+pub fn ann() -> User {
     User::parse("ann").unwrap()
 }
 
 /// A copy of the repository, one for each thread and taken anew each time.
-fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     let name = format!("{:?}.fossil", std::thread::current().id());
     let path = SEEDS.folder.path().join(name);
     ocx::engine::close(&path).unwrap();

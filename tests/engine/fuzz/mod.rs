@@ -5,6 +5,7 @@
 
 mod bundles;
 mod mutate;
+mod values;
 
 use std::cell::RefCell;
 use std::fs;
