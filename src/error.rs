@@ -214,6 +214,7 @@ impl From<rusqlite::Error> for Error {
         use rusqlite::ErrorCode as C;
         let kind = match e.sqlite_error_code() {
             Some(C::DatabaseBusy | C::DatabaseLocked) => Kind::Busy,
+            Some(C::OperationInterrupted) => Kind::Cancelled,
             Some(C::DiskFull) => Kind::DiskFull,
             Some(C::DatabaseCorrupt) => Kind::Corrupt,
             Some(C::NotADatabase) => Kind::Foreign,

@@ -18,6 +18,7 @@ const WORDS: &[(&str, Kind, Option<&str>)] = &[
         Kind::Io,
         Some("Check that the file's folder can be written to; nothing was changed."),
     ),
+    ("interrupted", Kind::Cancelled, Some("The program ends; nothing was changed.")),
     ("malformed", Kind::Corrupt, Some("Restore the file from a clone, or rebuild a copy of it.")),
     ("file is not a database", Kind::Foreign, Some("Name a Fossil repository file.")),
     ("not a valid bundle", Kind::Foreign, Some("Name a Fossil bundle.")),

@@ -13,4 +13,5 @@ mod tokens;
 pub use body::{BodyRefusal, WholeBody};
 pub use gate::Gate;
 pub use listener::Listener;
+pub use token_file::random_hex;
 pub use tokens::{Caller, Tokens};

@@ -13,6 +13,8 @@
 static jmp_buf leaving;
 static int left_code, left_panicked;
 static const OcxSyncCall *sync_now;
+static int interrupted;        /* another thread wants the calls to end */
+static int is_running;         /* `leaving` leads somewhere */
 
 /* Runs one operation of operations.h in a session. */
 static void run(OcxSession *s, int (*function)(const void*), const void *args, OcxOutcome *o){
@@ -22,13 +24,16 @@ static void run(OcxSession *s, int (*function)(const void*), const void *args, O
   s->out_of_memory = 0;
   ocx_current = s;
   left_code = left_panicked = 0;
+  is_running++;
   if( setjmp(leaving)==0 ){
+    ocx_heed_interrupt();
     o->code = function(args);
   }else{
     o->left = 1;
     o->code = left_code;
     o->panicked = left_panicked;
   }
+  is_running--;
   fflush(ocx_stdout);
   fflush(ocx_stderr);
   clearerr(ocx_stdin);
@@ -119,6 +124,20 @@ void ocx_leave(int code, int panicked){
   left_panicked = panicked;
   longjmp(leaving, 1);
 }
+void ocx_interrupt(int yes){
+  __atomic_store_n(&interrupted, yes, __ATOMIC_SEQ_CST);
+}
+int ocx_is_interrupted(void){
+  return __atomic_load_n(&interrupted, __ATOMIC_RELAXED);
+}
+/*
+** Ends the call that is running if it was interrupted.  Fossil's code comes here whenever it takes memory.
+*/
+void ocx_heed_interrupt(void){
+  if( !is_running || !ocx_is_interrupted() ) return;
+  fprintf(ocx_stderr, "interrupted: the program ends\n");
+  ocx_leave(1, 0);
+}
 void ocx_exit(int code){
   if( ocx_plain ) exit(code);
   ocx_leave(code, 0);
@@ -158,6 +177,7 @@ const char *ocx_sync_password(void){ return sync_now ? sync_now->password : 0; }
 typedef struct Parked {
   OcxSession *session;
   const OcxSyncCall *sync;
+  int is_running;
   jmp_buf leaving;
   Output outputs[2];
 } Parked;
@@ -178,6 +198,8 @@ static void park(Parked *p){
   ocx_image_load(ocx_pristine);
   ocx_current = 0;
   sync_now = 0;
+  p->is_running = is_running;
+  is_running = 0;
 }
 static void unpark(const Parked *p){
   for(size_t i=0; i<2; i++) free(ocx_outputs[i].data);
@@ -186,6 +208,7 @@ static void unpark(const Parked *p){
   ocx_image_load(p->session->image);
   sync_now = p->sync;
   ocx_current = p->session;
+  is_running = p->is_running;
 }
 
 int ocx_exchange(const char *login, size_t nLogin, const char *body, size_t nBody,

@@ -4,16 +4,19 @@
 //! own thread. So a client that stops reading blocks only itself.
 
 use std::io::{ErrorKind, Read, Write};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::ServerResult;
+use rmcp::model::{GetExtensions, ServerResult};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
+use super::flight::{Flights, Key};
 use super::repair::{self, Judged, MESSAGE_BYTES_MAX};
+use super::weight::{self, Scale, Weighed};
 use crate::cancel::Cancel;
 
 /// How many messages can wait in each direction. If more come, their sender has to wait.
@@ -28,17 +31,23 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The longest time for writing the last answers when the session ends.
 const FLUSH: Duration = Duration::from_secs(2);
 
+/// A message, and its bytes.
+type Incoming = (RxJsonRpcMessage<RoleServer>, Weighed);
+
 /// The transport.
 pub struct Lines {
-    incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
+    incoming: mpsc::Receiver<Incoming>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     written: Option<oneshot::Receiver<()>>,
+    flights: Flights,
     closing: Cancel,
+    stopping: Arc<Notify>,
     opened: bool,
 }
 
 impl Lines {
-    /// Starts to read `input` and to write `output`. Cancels `closing` soon after the input ends.
+    /// Starts to read `input` and to write `output`. Cancels `closing` soon after the input ends, and at once when the
+    /// session must stop, which ends it as the end of the input does.
     ///
     /// # Errors
     /// The operating system's error, if it gives no thread.
@@ -46,6 +55,7 @@ impl Lines {
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
         closing: Cancel,
+        stopping: Arc<Notify>,
     ) -> std::io::Result<Self> {
         let (to_session, incoming) = mpsc::channel(QUEUE);
         let (outgoing, to_client) = mpsc::channel(QUEUE);
@@ -58,7 +68,15 @@ impl Lines {
             write_all(output, to_client);
             let _ = done.send(());
         })?;
-        Ok(Self { incoming, outgoing: Some(outgoing), written: Some(written), closing, opened: false })
+        Ok(Self {
+            incoming,
+            outgoing: Some(outgoing),
+            written: Some(written),
+            flights: Flights::default(),
+            closing,
+            stopping,
+            opened: false,
+        })
     }
 
     /// Whether this message is let through. Before a session is open, only requests are let through. Any other message
@@ -67,6 +85,21 @@ impl Lines {
         let request = matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
         self.opened |= request && repair::opens(message);
         request || self.opened
+    }
+
+    /// Lets a message into the session. A request keeps its id until it has ended.
+    fn enter(
+        &self,
+        mut message: RxJsonRpcMessage<RoleServer>,
+        weighed: Weighed,
+    ) -> Result<RxJsonRpcMessage<RoleServer>, Vec<u8>> {
+        if let RxJsonRpcMessage::<RoleServer>::Request(request) = &mut message {
+            let key = Key { client: String::new(), id: request.id.clone() };
+            let entered = self.flights.enter(key, weighed);
+            let flight = entered.ok_or_else(|| repair::duplicate(&request.id))?;
+            request.request.extensions_mut().insert(flight);
+        }
+        Ok(message)
     }
 }
 
@@ -90,9 +123,23 @@ impl Transport<RoleServer> for Lines {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        while let Some(message) = self.incoming.recv().await {
-            if self.admits(&message) {
-                return Some(message);
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = self.stopping.notified() => {
+                    self.closing.cancel();
+                    return None;
+                }
+                next = self.incoming.recv() => next,
+            };
+            let Some((message, weighed)) = next else { break };
+            if !self.admits(&message) {
+                continue;
+            }
+            match self.enter(message, weighed) {
+                Ok(message) => return Some(message),
+                // A client that does not read its answers gets none.
+                Err(reply) => drop(self.outgoing.as_ref().map(|outgoing| outgoing.try_send(reply))),
             }
         }
         let closing = self.closing.clone();
@@ -122,21 +169,26 @@ fn is_long(message: &TxJsonRpcMessage<RoleServer>) -> bool {
 
 fn read_all(
     input: impl Read,
-    to_session: &mpsc::Sender<RxJsonRpcMessage<RoleServer>>,
+    to_session: &mpsc::Sender<Incoming>,
     replies: &mpsc::WeakSender<Vec<u8>>,
 ) {
     let reply = |line: Vec<u8>| replies.upgrade().is_some_and(|r| r.blocking_send(line).is_ok());
-    let mut framer = Framer::new(input);
+    let (mut framer, scale) = (Framer::new(input), Scale::new());
     while let Some(frame) = framer.next() {
+        let mut weighed = Weighed::default();
+        let refused = |reply| Judged::Reply { reply, under_id: false };
         let judged = match frame {
-            Frame::Line(line) => repair::judge(line),
-            Frame::TooLong(bytes) => Judged::Reply {
-                reply: repair::over_the_limit(&format!("a line of {bytes} bytes")),
-                under_id: false,
+            Frame::Line(line) => match scale.add(line.len()) {
+                Some(bytes) => {
+                    weighed = bytes;
+                    repair::judge(line)
+                }
+                None => refused(repair::too_many_bytes(weight::id(line))),
             },
+            Frame::TooLong(bytes) => refused(repair::over_the_limit(&format!("a line of {bytes} bytes"))),
         };
         let alive = match judged {
-            Judged::Message(message) => to_session.blocking_send(*message).is_ok(),
+            Judged::Message(message) => to_session.blocking_send((*message, weighed)).is_ok(),
             Judged::Reply { reply: line, .. } => reply(line),
             Judged::Nothing => true,
         };
