@@ -30,8 +30,12 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub const USUAL: Self =
-        Self { count_max: 128, unproven_max: 64, head_wait: Duration::from_secs(5), young: Duration::from_secs(1) };
+    pub const USUAL: Self = Self {
+        count_max: 128,
+        unproven_max: 64,
+        head_wait: Duration::from_secs(5),
+        young: Duration::from_secs(1),
+    };
 }
 
 /// The connections that are open.

@@ -117,12 +117,7 @@ impl Listener {
     ///
     /// # Errors
     /// `Io`, if the address can't be served.
-    pub async fn serve(
-        self,
-        routes: Router,
-        stop: impl Future<Output = ()>,
-        closing: &Cancel,
-    ) -> Result<()> {
+    pub async fn serve(self, routes: Router, stop: impl Future<Output = ()>, closing: &Cancel) -> Result<()> {
         self.serve_within(Limits::USUAL, routes, stop, closing).await
     }
 
@@ -285,7 +280,8 @@ mod tests {
         }
 
         fn proved_by(tokens: Option<Tokens>, limits: Limits) -> Self {
-            let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), Gate::new(&[], ""), tokens).unwrap();
+            let listener =
+                Listener::bind("127.0.0.1:0".parse().unwrap(), Gate::new(&[], ""), tokens).unwrap();
             let Socket::Tcp(_, address) = listener.socket else { unreachable!() };
             let (waiting, release, stop) =
                 (Arc::<AtomicUsize>::default(), Arc::<Notify>::default(), Arc::new(Semaphore::new(0)));
@@ -384,8 +380,7 @@ mod tests {
 
     /// Sends a request on an open connection, and reads the head and the `ok` of its answer.
     fn again(stream: &mut std::net::TcpStream, token: &str) -> String {
-        let request =
-            format!("GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n");
+        let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();
         let mut byte = [0];

@@ -167,11 +167,7 @@ fn is_long(message: &TxJsonRpcMessage<RoleServer>) -> bool {
     result.content.iter().filter_map(|c| c.as_text()).any(|c| c.text.len() > LONG_BYTES)
 }
 
-fn read_all(
-    input: impl Read,
-    to_session: &mpsc::Sender<Incoming>,
-    replies: &mpsc::WeakSender<Vec<u8>>,
-) {
+fn read_all(input: impl Read, to_session: &mpsc::Sender<Incoming>, replies: &mpsc::WeakSender<Vec<u8>>) {
     let reply = |line: Vec<u8>| replies.upgrade().is_some_and(|r| r.blocking_send(line).is_ok());
     let (mut framer, scale) = (Framer::new(input), Scale::new());
     while let Some(frame) = framer.next() {

@@ -53,11 +53,7 @@ pub fn serve(
 ///
 /// # Errors
 /// `Io`, if the operating system gives no threads.
-pub fn serve_http(
-    service: Service,
-    listener: Listener,
-    stop: impl Future<Output = ()>,
-) -> Result<()> {
+pub fn serve_http(service: Service, listener: Listener, stop: impl Future<Output = ()>) -> Result<()> {
     let closing = Cancel::new();
     let routes = http::routes(Server::new(service, closing.clone())).fallback(http::nothing_here);
     run(listener.serve(routes, stop, &closing))

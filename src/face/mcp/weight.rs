@@ -77,7 +77,8 @@ impl Weighed {
 pub fn weigh(message: &[u8]) -> Result<(), String> {
     let (mut values, mut depth) = (1, 0_usize);
     let mut rest = message;
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b',' | b'[' | b'{' | b']' | b'}')) {
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b',' | b'[' | b'{' | b']' | b'}'))
+    {
         let byte = rest[at];
         rest = &rest[at + 1..];
         match byte {
@@ -93,7 +94,9 @@ pub fn weigh(message: &[u8]) -> Result<(), String> {
             return Err(format!("the message has over {VALUES_MAX} JSON values and was dropped"));
         }
         if depth > DEPTH_MAX {
-            return Err(format!("the message has JSON values over {DEPTH_MAX} deep in others and was dropped"));
+            return Err(format!(
+                "the message has JSON values over {DEPTH_MAX} deep in others and was dropped"
+            ));
         }
     }
     Ok(())
