@@ -176,7 +176,7 @@ impl Proof {
 const CALLS_END: Duration = Duration::from_millis(400);
 
 /// How much later the process ends whatever still runs.
-const PROCESS_ENDS: Duration = Duration::from_millis(300);
+const PROCESS_ENDS: Duration = Duration::from_millis(450);
 
 /// How long the engine may take to close what it has open, at that time.
 const CLOSE: Duration = Duration::from_millis(100);

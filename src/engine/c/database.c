@@ -144,6 +144,9 @@ void ocx_database_end(sqlite3 *db){
   while( (stmt = statement_of(&ocx_current->statements, db))!=0 ) ocx_sqlite3_finalize(stmt);
   reset_all(db);
   if( !sqlite3_get_autocommit(db) ) sqlite3_exec(db, "ROLLBACK", 0, 0, 0);
+  /* Others may have the file open, so this may not be the close that folds the log in.  It waits for nobody. */
+  sqlite3_busy_timeout(db, 0);
+  sqlite3_wal_checkpoint_v2(db, 0, SQLITE_CHECKPOINT_TRUNCATE, 0, 0);
   sqlite3_close_v2(db);
 }
 

@@ -26,7 +26,7 @@ use super::flight::{Flights, Key};
 use super::repair::{self, Judged, MESSAGE_BYTES_MAX};
 use super::server::Server;
 use super::weight::{Scale, Weighed};
-use crate::http::{BodyRefusal, Caller, WholeBody, random_hex};
+use crate::http::{BodyRefusal, Caller, WholeBody, drain, random_hex};
 
 /// The only path that is served.
 pub const PATH: &str = "/mcp";
@@ -72,13 +72,13 @@ pub async fn nothing_here() -> Response {
 
 async fn answer(State(door): State<Door>, request: Request) -> Response {
     // Memory is promised before the first byte of the body is read.
-    let announced = request.body().size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+    let (head, mut body) = request.into_parts();
+    let announced = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
     let promised = announced.unwrap_or(MESSAGE_BYTES_MAX);
-    let weighed = match door.scale.wait(if promised > MESSAGE_BYTES_MAX { 0 } else { promised }).await {
-        Some(weighed) => weighed,
-        None => return json(StatusCode::SERVICE_UNAVAILABLE, repair::too_many_bytes(None)),
+    let Some(weighed) = door.scale.wait(if promised > MESSAGE_BYTES_MAX { 0 } else { promised }).await else {
+        drain(&mut body).await;
+        return json(StatusCode::SERVICE_UNAVAILABLE, repair::too_many_bytes(None));
     };
-    let (head, body) = request.into_parts();
     let body = Request::from_parts(head.clone(), body);
     let body = match WholeBody::<MESSAGE_BYTES_MAX>::from_request(body, &()).await {
         Ok(WholeBody(body)) => body,

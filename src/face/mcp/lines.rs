@@ -12,7 +12,7 @@ use rmcp::RoleServer;
 use rmcp::model::{GetExtensions, ServerResult};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::flight::{Flights, Key};
 use super::repair::{self, Judged, MESSAGE_BYTES_MAX};
@@ -28,6 +28,9 @@ const LONG_BYTES: usize = 256 << 10;
 /// The longest time that running calls may continue after the input has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// The same when the session must stop.
+const LAST_ANSWERS: Duration = Duration::from_millis(300);
+
 /// The longest time for writing the last answers when the session ends.
 const FLUSH: Duration = Duration::from_secs(2);
 
@@ -42,6 +45,8 @@ pub struct Lines {
     flights: Flights,
     closing: Cancel,
     stopping: Arc<Notify>,
+    /// True when answers are no longer waited for.
+    gone: watch::Sender<bool>,
     opened: bool,
 }
 
@@ -75,6 +80,7 @@ impl Lines {
             flights: Flights::default(),
             closing,
             stopping,
+            gone: watch::Sender::new(false),
             opened: false,
         })
     }
@@ -110,7 +116,7 @@ impl Transport<RoleServer> for Lines {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let outgoing = self.outgoing.clone();
+        let (outgoing, mut gone) = (self.outgoing.clone(), self.gone.subscribe());
         async move {
             let closed = || std::io::Error::from(ErrorKind::BrokenPipe);
             let line = if is_long(&item) {
@@ -118,7 +124,12 @@ impl Transport<RoleServer> for Lines {
             } else {
                 serde_json::to_vec(&item)?
             };
-            outgoing.ok_or_else(closed)?.send(line).await.map_err(|_| closed())
+            let outgoing = outgoing.ok_or_else(closed)?;
+            tokio::select! {
+                biased;
+                sent = outgoing.send(line) => sent.map_err(|_| closed()),
+                _ = gone.wait_for(|gone| *gone) => Err(closed()),
+            }
         }
     }
 
@@ -128,6 +139,11 @@ impl Transport<RoleServer> for Lines {
                 biased;
                 () = self.stopping.notified() => {
                     self.closing.cancel();
+                    let gone = self.gone.clone();
+                    tokio::spawn(async move {
+                        tokio::time::sleep(LAST_ANSWERS).await;
+                        gone.send_replace(true);
+                    });
                     return None;
                 }
                 next = self.incoming.recv() => next,
@@ -154,7 +170,11 @@ impl Transport<RoleServer> for Lines {
         self.closing.cancel();
         self.outgoing = None;
         if let Some(written) = self.written.take() {
-            let _ = tokio::time::timeout(FLUSH, written).await;
+            let mut gone = self.gone.subscribe();
+            tokio::select! {
+                _ = tokio::time::timeout(FLUSH, written) => {}
+                _ = gone.wait_for(|gone| *gone) => {}
+            }
         }
         Ok(())
     }

@@ -150,18 +150,20 @@ impl Server {
             move || result(tool::call(&service, &name, input, &control))
         });
         let progress = Progress::wanted(&context).filter(|_| extension::<NoStream>(&context).is_none());
-        let answer = loop {
-            tokio::select! {
-                done = &mut job => break done,
-                () = context.ct.cancelled() => {
-                    control.cancel();
-                    break job.await;
-                }
-                () = tokio::time::sleep(progress::EVERY), if progress.is_some() => {
-                    if let Some(progress) = &progress {
-                        progress.tell(control.last_line()).await;
-                    }
-                }
+        // A client that takes no progress, or a session that ends, does not hold up the answer.
+        let told = async {
+            let Some(progress) = progress else { return std::future::pending().await };
+            loop {
+                tokio::time::sleep(progress::EVERY).await;
+                progress.tell(control.last_line()).await;
+            }
+        };
+        let answer = tokio::select! {
+            done = &mut job => done,
+            () = told => unreachable!("it goes on until it is dropped"),
+            () = context.ct.cancelled() => {
+                control.cancel();
+                job.await
             }
         };
         answer.unwrap_or_else(|e| {
