@@ -274,7 +274,10 @@ mod tests {
         };
         for round in 0..300 {
             let kinds = 1 + round % 40;
-            let mut text = || (0..random(60)).map(|_| format!("{}\n", random(kinds))).collect::<String>();
+            let mut text = || {
+                let words: Vec<_> = (0..random(60)).map(|_| random(kinds).to_string()).collect();
+                words.iter().flat_map(|word| [word, "\n"]).collect::<String>()
+            };
             let (before, after) = (text(), text());
             for effort in [0, 10, 300] {
                 let compared = Comparison::of(&before, &after, &mut Effort(effort));

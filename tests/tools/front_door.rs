@@ -273,7 +273,7 @@ fn rendered(f: &Fixture, command: &[&str], text: &str) -> String {
 #[test]
 fn v10_hostile_markup_is_rendered_in_bounded_time() {
     let f = Fixture::with(&[]);
-    let growing: String = (1..900).map(|n| format!("*a {} ", "`".repeat(n))).collect();
+    let growing = (1..900).map(|n| format!("*a {} ", "`".repeat(n))).collect::<Vec<_>>().concat();
     let pieces = [
         "***a ",
         "*a ",
@@ -368,7 +368,7 @@ fn a_signal_ends_a_session_in_order_and_nothing_acknowledged_is_missing() {
         }
         ended_by(&mut c.child, name);
         // A busy machine may leave no time for the answer.
-        for line in c.lines.iter() {
+        for line in &c.lines {
             let message: Value = serde_json::from_str(&line).expect("JSON");
             assert!(message["id"] != test || answer(&message)["ok"] == false, "{message}");
         }
@@ -380,7 +380,7 @@ fn a_signal_ends_a_session_in_order_and_nothing_acknowledged_is_missing() {
 
 #[test]
 fn a_signal_ends_a_session_whose_client_reads_nothing() {
-    let f = Fixture::with(&[("a.txt", &[b'a'; 100_000])]);
+    let f = Fixture::with(&[("a.txt", &vec![b'a'; 100_000])]);
     let mut c = Client::legacy(&f);
     assert_eq!(c.call("ocx_wiki_edit", json!({"page": "One", "old": "", "new": "x\n"}))["ok"], true);
     drop(c);

@@ -2,7 +2,6 @@
 
 use std::fs::Permissions;
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};

@@ -9,6 +9,9 @@ use rmcp::model::RequestId;
 use super::weight::Weighed;
 use crate::cancel::Cancel;
 
+/// The most requests in flight. Each may hold a thread.
+const COUNT_MAX: usize = 400;
+
 /// What tells one request in flight from others: who sent it, as far as that is known, and its id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -36,9 +39,12 @@ pub struct Flight {
 }
 
 impl Flights {
-    /// Adds a request. Nothing if another one has its key.
+    /// Adds a request. Nothing if another one has its key, or too many are in flight.
     pub fn enter(&self, key: Key, weighed: Weighed) -> Option<Arc<Flight>> {
-        let is_free = !self.0.lock().by_key.contains_key(&key);
+        let is_free = {
+            let open = self.0.lock();
+            !open.by_key.contains_key(&key) && open.by_key.len() < COUNT_MAX
+        };
         is_free.then(|| self.join(key, weighed))
     }
 

@@ -123,7 +123,7 @@ impl Door {
                     Some(self.flights.join(key, weighed))
                 };
                 let Some(flight) = flight else {
-                    return json(StatusCode::OK, repair::duplicate(&sent.id));
+                    return json(StatusCode::OK, repair::not_taken(&sent.id));
                 };
                 request.extensions_mut().insert(flight);
             }

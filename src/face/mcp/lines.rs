@@ -102,7 +102,7 @@ impl Lines {
         if let RxJsonRpcMessage::<RoleServer>::Request(request) = &mut message {
             let key = Key { client: String::new(), id: request.id.clone() };
             let entered = self.flights.enter(key, weighed);
-            let flight = entered.ok_or_else(|| repair::duplicate(&request.id))?;
+            let flight = entered.ok_or_else(|| repair::not_taken(&request.id))?;
             request.request.extensions_mut().insert(flight);
         }
         Ok(message)
@@ -146,7 +146,7 @@ impl Transport<RoleServer> for Lines {
                     });
                     return None;
                 }
-                next = self.incoming.recv() => next,
+                next = next(&mut self.incoming, self.outgoing.as_ref()) => next,
             };
             let Some((message, weighed)) = next else { break };
             if !self.admits(&message) {
@@ -178,6 +178,17 @@ impl Transport<RoleServer> for Lines {
         }
         Ok(())
     }
+}
+
+/// The next message, once there is room for an answer. So a client that reads no answers is not read either.
+async fn next(
+    incoming: &mut mpsc::Receiver<Incoming>,
+    outgoing: Option<&mpsc::Sender<Vec<u8>>>,
+) -> Option<Incoming> {
+    if let Some(outgoing) = outgoing {
+        drop(outgoing.reserve().await);
+    }
+    incoming.recv().await
 }
 
 /// Whether writing out this message takes so long that it would delay other messages on the same worker.

@@ -66,11 +66,14 @@ pub fn too_many_bytes(id: Option<Value>) -> Vec<u8> {
     error(id, INVALID_REQUEST, "too many large messages are in work: send it again when one is answered")
 }
 
-/// The error for a request whose id another one in flight has.
+/// The error for a request whose id another one in flight has, or that is one too many.
 #[must_use]
-pub fn duplicate(id: &RequestId) -> Vec<u8> {
+pub fn not_taken(id: &RequestId) -> Vec<u8> {
     let shown = id.to_string();
-    let words = format!("a request with the id {} is in flight: use another id", shown.escape_debug());
+    let words = format!(
+        "a request with the id {} is in flight, or hundreds of others are: use another id, and wait for answers",
+        shown.escape_debug()
+    );
     error(Some(id.clone().into_json_value()), INVALID_REQUEST, &words)
 }
 
