@@ -23,6 +23,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::flight::{Flights, Key};
+use super::progress::NoStream;
 use super::repair::{self, Judged, MESSAGE_BYTES_MAX};
 use super::server::Server;
 use super::weight::{Scale, Weighed};
@@ -46,10 +47,6 @@ struct Door {
     scale: Scale,
     flights: Flights,
 }
-
-/// Marks a request whose client reads one JSON text and no stream of events, so that it gets no progress.
-#[derive(Clone, Copy)]
-pub struct NoStream;
 
 /// The route of the server. Only a POST has a message to judge. The protocol machinery refuses every other method.
 pub fn routes(server: Server) -> Router {

@@ -12,8 +12,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 
 use super::flight::Flight;
-use super::http::NoStream;
-use super::progress::{self, Progress};
+use super::progress::{self, NoStream, Progress};
 use super::{listing, repair};
 use crate::cancel::{Cancel, OnCancel};
 use crate::error::{Error, Kind};
