@@ -160,15 +160,20 @@ impl Error {
     pub fn io(what: impl Into<String>, source: io::Error) -> Self {
         let kind = match source.kind() {
             io::ErrorKind::NotFound => Kind::NotFound,
-            io::ErrorKind::PermissionDenied => Kind::Denied,
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Kind::Denied,
             io::ErrorKind::AlreadyExists => Kind::Exists,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 Kind::DiskFull
             }
             _ => Kind::Io,
         };
-        Self::new(kind, format!("{}: {source}", what.into())).caused_by(source)
+        let error = Self::new(kind, format!("{}: {source}", what.into())).caused_by(source);
+        if kind == Kind::Denied { error.with_hint(Self::ON_DISK) } else { error }
     }
+
+    /// What helps if the disk, and no capability, denies something.
+    pub const ON_DISK: &'static str =
+        "Have the file and its folder made readable and writable for the user whose process this is.";
 
     /// Adds the sentence that says what to do next.
     #[must_use]
@@ -214,6 +219,7 @@ impl From<rusqlite::Error> for Error {
         use rusqlite::ErrorCode as C;
         let kind = match e.sqlite_error_code() {
             Some(C::DatabaseBusy | C::DatabaseLocked) => Kind::Busy,
+            Some(C::OperationInterrupted) => Kind::Cancelled,
             Some(C::DiskFull) => Kind::DiskFull,
             Some(C::DatabaseCorrupt) => Kind::Corrupt,
             Some(C::NotADatabase) => Kind::Foreign,
@@ -224,6 +230,8 @@ impl From<rusqlite::Error> for Error {
             _ if matches!(e, rusqlite::Error::QueryReturnedNoRows) => Kind::NotFound,
             _ => Kind::Internal,
         };
-        Self::new(kind, e.to_string()).caused_by(e)
+        let on_disk = matches!(e.sqlite_error_code(), Some(C::ReadOnly | C::PermissionDenied));
+        let error = Self::new(kind, e.to_string()).caused_by(e);
+        if on_disk { error.with_hint(Self::ON_DISK) } else { error }
     }
 }

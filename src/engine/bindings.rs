@@ -70,6 +70,9 @@ unsafe extern "C" {
     pub fn ocx_set_busy_timeout_ms(arg1: ::core::ffi::c_int);
 }
 unsafe extern "C" {
+    pub fn ocx_interrupt(yes: ::core::ffi::c_int);
+}
+unsafe extern "C" {
     pub fn ocx_command(
         arg1: *mut OcxSession,
         directory: *const ::core::ffi::c_char,

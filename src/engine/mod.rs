@@ -6,7 +6,8 @@
 //!
 //! Other calls wait in a bounded queue. A call that cannot begin in time fails with [`Kind::Busy`], one that is
 //! cancelled before it begins with [`Kind::Cancelled`]: in both cases nothing was done. [`with_timeout`] and
-//! [`with_cancel`] set these limits for all calls in a scope. A call that has begun runs to its end.
+//! [`with_cancel`] set these limits for all calls in a scope. A call that has begun runs to its end, or until
+//! [`interrupt`].
 //!
 //! The modules above say what a call means; this one knows sessions, bytes and words.
 #![allow(unsafe_code, reason = "this is the one module that may hold it")]
@@ -145,11 +146,25 @@ pub fn close(path: &Path) -> Result<()> {
 }
 
 /// Closes every repository that the engine keeps open, which folds their write-ahead logs in. Does nothing if the
-/// engine never ran. For the end of a process; a later call opens what it needs again.
+/// engine never ran. For the end of a process; a later call opens what it needs again, after an
+/// [`interrupt`] too.
 pub fn close_all() {
     if thread::has_started() {
         // Without an engine thread there is nothing open.
-        let _ = wait::without_cancel(|| call(SessionPool::close_all));
+        let _ = wait::without_cancel(|| {
+            call(|pool| {
+                session::interrupt(false);
+                pool.close_all();
+            })
+        });
+    }
+}
+
+/// Ends the call that runs, and those that wait, as soon as they can: they fail with [`Kind::Cancelled`], and what
+/// they had not committed is rolled back. For a process that must end; [`close_all`] comes next.
+pub fn interrupt() {
+    if thread::has_started() {
+        session::interrupt(true);
     }
 }
 

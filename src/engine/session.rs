@@ -196,6 +196,12 @@ impl Drop for Session {
     }
 }
 
+/// Ends the calls that run, and those that begin, as soon as they can; or no longer.
+pub(super) fn interrupt(yes: bool) {
+    // SAFETY: I10 - from any thread: one atomic is written.
+    unsafe { c::ocx_interrupt(c_int::from(yes)) }
+}
+
 /// Lets statements on the lent handle write to `user` and `config`, or not.
 pub(super) fn unprotect(yes: bool) {
     // SAFETY: I3 - a transaction exists on the engine thread only.

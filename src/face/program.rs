@@ -6,10 +6,12 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::cli::{self, Listen, Next, Serve, Terminal};
+use super::cli::{self, Listen, Next, Place, Serve, Terminal};
 use super::{demo, mcp};
 use crate::engine;
 use crate::error::{Error, Kind, Result};
@@ -85,7 +87,7 @@ fn serve_streams(service: Service) -> Result<()> {
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(refused)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(refused)?;
     rustix::stdio::dup2_stdout(io::stderr()).map_err(|e| refused(e.into()))?;
-    mcp::serve(service, File::from(input), File::from(output))
+    mcp::serve(service, File::from(input), File::from(output), asked_to_end())
 }
 
 /// Serves MCP over HTTP until the process is asked to end. Writes the address on standard error, and on a line of its
@@ -93,15 +95,25 @@ fn serve_streams(service: Service) -> Result<()> {
 fn serve_http(service: Service, listen: &Listen) -> Result<()> {
     let proof = Proof::of(listen)?;
     let gate = Gate::new(&listen.hosts, "name it with `ocx mcp --host NAME`");
-    let listener = Listener::bind(listen.address, gate, proof.tokens()?).map_err(|e| match e.kind() {
-        Kind::Denied => e.with_hint("Leave out --no-token, or listen on 127.0.0.1."),
-        _ => e,
-    })?;
-    let url = format!("{}{}", listener.url(), mcp::PATH);
-    let said = format!("ocx: serving MCP at {url}\n{}", proof.said(&url));
+    let (listener, said) = match &listen.place {
+        Place::Address(address) => {
+            let listener = Listener::bind(*address, gate, proof.tokens()?).map_err(|e| match e.kind() {
+                Kind::Denied => e.with_hint("Leave out --no-token, or listen on 127.0.0.1."),
+                _ => e,
+            })?;
+            let url = format!("{}{}", listener.url(), mcp::PATH);
+            let said = format!("ocx: serving MCP at {url}\n{}", proof.said(&url));
+            (listener, said)
+        }
+        Place::Socket(path) => {
+            let listener = Listener::bind_socket(path, gate, proof.tokens()?)?;
+            let said = format!("ocx: serving MCP on the socket {}, at {}\n", path.display(), mcp::PATH);
+            (listener, said)
+        }
+    };
     // One who started the server may read one line and close its end.
     let _ = io::stderr().write_all(said.as_bytes());
-    mcp::serve_http(service, listener, asked_to_end)
+    mcp::serve_http(service, listener, asked_to_end())
 }
 
 /// How callers over HTTP prove who they are.
@@ -123,6 +135,8 @@ impl Proof {
             }
             _ if listen.no_token => Ok(Self::None),
             (Some(file), _) => token_file::read(file).map(Self::Given),
+            // Nobody else reaches the socket.
+            (None, _) if matches!(listen.place, Place::Socket(_)) => Ok(Self::None),
             (None, Some(text)) => Ok(Self::Given(text)),
             (None, None) => {
                 let nowhere = || {
@@ -158,7 +172,17 @@ impl Proof {
     }
 }
 
-/// Waits until the process gets SIGTERM or SIGINT.
+/// How long calls may go on in the engine after the process was asked to end.
+const CALLS_END: Duration = Duration::from_millis(400);
+
+/// How much later the process ends whatever still runs.
+const PROCESS_ENDS: Duration = Duration::from_millis(450);
+
+/// How long the engine may take to close what it has open, at that time.
+const CLOSE: Duration = Duration::from_millis(100);
+
+/// Waits until the process gets SIGTERM or SIGINT. From then on it ends within a second, whatever runs: in order if that
+/// lets itself be ended, and else as it stands, when what was acknowledged is on the disk.
 async fn asked_to_end() {
     let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
@@ -168,6 +192,14 @@ async fn asked_to_end() {
         _ = term.recv() => {}
         _ = int.recv() => {}
     }
+    // A thread, since a busy runtime must not hold it up. Without one the process ends when its calls do.
+    let _ = thread::Builder::new().name("ocx-end".into()).spawn(|| {
+        thread::sleep(CALLS_END);
+        engine::interrupt();
+        thread::sleep(PROCESS_ENDS);
+        engine::with_timeout(CLOSE, engine::close_all);
+        std::process::exit(1);
+    });
 }
 
 /// The folder that keeps what is known of tests, and the token of the server: `OCX_STATE`, or `ocx` in the folder for the state of the user's

@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 /// The longest time for reading a body.
 const WAIT: Duration = Duration::from_mins(1);
 
-/// How long a body over the limit is read and dropped. This gives the sender time to read the refusal.
+/// How long a body that is refused is read and dropped.
 const DRAIN_WAIT: Duration = Duration::from_secs(5);
 
 /// The extractor for a body of at most `BYTES_MAX` bytes.
@@ -77,7 +77,8 @@ async fn up_to(bytes_max: usize, body: &mut Body) -> Result<Vec<u8>, BodyRefusal
     Ok(held)
 }
 
-async fn drain(body: &mut Body) {
+/// Reads a body and drops it, for a bounded time, so that its sender can read why it was refused.
+pub async fn drain(body: &mut Body) {
     let all = async { while let Some(Ok(_)) = body.frame().await {} };
     let _ = tokio::time::timeout(DRAIN_WAIT, all).await;
 }

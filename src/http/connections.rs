@@ -1,10 +1,12 @@
 //! The open connections of a listener: what each one is doing, and which one gives way.
 //!
 //! A connection is *at work* from the last byte of a request until the answer's body is handed over. Everything else,
-//! such as half a head, waits for its client, and may be dropped.
+//! such as half a head, waits for its client, and may be dropped. Those whose client has proved who it is go last, and half
+//! of the places are theirs.
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,15 +21,21 @@ use tokio::time::Instant;
 pub(super) struct Limits {
     /// How many connections can be open at once.
     pub count_max: usize,
-    /// The longest time until the first request's head is complete.
+    /// How many of them can be without a proof of who calls.
+    pub unproven_max: usize,
+    /// The longest time until the client has proved who it is.
     pub head_wait: Duration,
     /// The time that a connection has to make its request before it must give way to another one.
     pub young: Duration,
 }
 
 impl Limits {
-    pub const USUAL: Self =
-        Self { count_max: 128, head_wait: Duration::from_secs(10), young: Duration::from_secs(1) };
+    pub const USUAL: Self = Self {
+        count_max: 128,
+        unproven_max: 64,
+        head_wait: Duration::from_secs(5),
+        young: Duration::from_secs(1),
+    };
 }
 
 /// The connections that are open.
@@ -42,6 +50,8 @@ pub(super) struct Connections {
 pub(super) struct Connection {
     opened: Instant,
     state: Mutex<State>,
+    /// A request on it has passed the gate and its token.
+    proven: AtomicBool,
     leave: Notify,
 }
 
@@ -67,7 +77,8 @@ impl Connections {
     }
 
     /// Makes place for a connection that has come, and adds it. If there are too many, the oldest one that is not at
-    /// work is dropped. If all are at work or young, it waits.
+    /// work is dropped, and one of a client that has proved who it is only if there is no other. If all are at work or
+    /// young, it waits.
     pub async fn add(&self) -> Arc<Connection> {
         loop {
             let wait = match self.try_add() {
@@ -84,9 +95,12 @@ impl Connections {
     /// Adds a connection, or returns after which time that may be possible.
     fn try_add(&self) -> Result<Arc<Connection>, Duration> {
         let mut open = self.open.lock();
-        if open.len() >= self.limits.count_max {
+        let unproven = open.iter().filter(|one| !one.is_proven()).count();
+        if open.len() >= self.limits.count_max || unproven >= self.limits.unproven_max {
             // They stand in the order in which they came.
-            let Some(at) = open.iter().position(|one| one.gives_way()) else { return Err(self.limits.young) };
+            let unproven = open.iter().position(|one| one.gives_way() && !one.is_proven());
+            let any = || open.iter().position(|one| one.gives_way());
+            let Some(at) = unproven.or_else(any) else { return Err(self.limits.young) };
             let young = self.limits.young.saturating_sub(open[at].opened.elapsed());
             if !young.is_zero() {
                 return Err(young);
@@ -96,6 +110,7 @@ impl Connections {
         let added = Arc::new(Connection {
             opened: Instant::now(),
             state: Mutex::new(State::Silent),
+            proven: AtomicBool::new(false),
             leave: Notify::new(),
         });
         open.push(Arc::clone(&added));
@@ -122,15 +137,24 @@ impl Connections {
 
 impl Connection {
     /// Waits until this connection must be dropped: another one needs its place, the server ends, or `head_wait` has
-    /// passed without a request.
+    /// passed without a proof of who calls.
     pub async fn must_leave(&self, head_wait: Duration) {
         tokio::select! {
             () = self.leave.notified() => return,
             () = tokio::time::sleep(head_wait) => {}
         }
-        if *self.state.lock() != State::Silent {
+        if self.is_proven() || *self.state.lock() == State::AtWork {
             self.leave.notified().await;
         }
+    }
+
+    /// Its client has proved who it is.
+    pub fn prove(&self) {
+        self.proven.store(true, Ordering::Relaxed);
+    }
+
+    fn is_proven(&self) -> bool {
+        self.proven.load(Ordering::Relaxed)
     }
 
     fn gives_way(&self) -> bool {

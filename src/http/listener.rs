@@ -1,6 +1,11 @@
-//! An address that the server listens on, and the connections to it.
+//! An address or a socket that the server listens on, and the connections to it.
 
+use std::fs;
+use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tower::{Service, ServiceBuilder};
 
 use super::connections::{Connection, Connections, Limits};
@@ -27,21 +32,32 @@ use crate::error::{Error, Kind, Result};
 /// time, if no other one needs its place.
 const HEAD_WAIT: Duration = Duration::from_mins(1);
 
-/// How long requests at work may continue when the server must end.
-const CALLS_MAX: Duration = Duration::from_mins(1);
+/// How long requests at work have to end and to be answered when the server must end.
+const CALLS_MAX: Duration = Duration::from_millis(500);
 
 /// The longest time for sending an answer that was already made when the server must end.
-const FLUSH: Duration = Duration::from_secs(1);
-
-/// How long requests that can't be cut short may continue after they were asked to end.
-const SHUTDOWN: Duration = Duration::from_secs(10);
+const FLUSH: Duration = Duration::from_millis(200);
 
 /// An address that the server listens on, but does not serve yet.
 pub struct Listener {
-    socket: TcpListener,
-    address: SocketAddr,
+    socket: Socket,
     gate: Gate,
     tokens: Option<Tokens>,
+}
+
+enum Socket {
+    Tcp(TcpListener, SocketAddr),
+    Unix(UnixListener, SocketFile),
+}
+
+/// The file of a socket, which goes with it.
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Whoever finds it later finds out that nobody listens.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 impl Listener {
@@ -58,40 +74,62 @@ impl Listener {
         let socket = TcpListener::bind(address).map_err(cannot)?;
         socket.set_nonblocking(true).map_err(cannot)?;
         let address = socket.local_addr().map_err(cannot)?;
-        Ok(Self { socket, address, gate, tokens })
+        Ok(Self { gate: gate.before(address), socket: Socket::Tcp(socket, address), tokens })
+    }
+
+    /// Listens on a socket at `path`, which only this user can use. A socket there that nobody listens on is replaced.
+    ///
+    /// # Errors
+    /// `Exists`, if something else is there, or another server listens on it. `Io`.
+    pub fn bind_socket(path: &Path, gate: Gate, tokens: Option<Tokens>) -> Result<Self> {
+        let cannot = |e| Error::io(format!("cannot listen on the socket `{}`", path.display()), e);
+        if let Ok(there) = path.symlink_metadata() {
+            let (is_socket, what) = (there.file_type().is_socket(), path.display());
+            if !is_socket || UnixStream::connect(path).is_ok() {
+                let by = if is_socket { "another server listens on it" } else { "it is no socket" };
+                return Err(Error::new(Kind::Exists, format!("`{what}` exists: {by}"))
+                    .with_hint("Name another path, or end what uses this one."));
+            }
+        }
+        // It gets its name once it is closed to others, so that nobody reaches it before.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let closed = tempfile::Builder::new().prefix(".ocx-").tempdir_in(folder).map_err(cannot)?;
+        let made = closed.path().join("s");
+        let socket = UnixListener::bind(&made).map_err(cannot)?;
+        fs::set_permissions(&made, fs::Permissions::from_mode(0o600)).map_err(cannot)?;
+        fs::rename(&made, path).map_err(cannot)?;
+        let file = SocketFile(path.to_owned());
+        socket.set_nonblocking(true).map_err(cannot)?;
+        Ok(Self { socket: Socket::Unix(socket, file), gate, tokens })
     }
 
     /// The URL for clients, without a slash at the end.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        match &self.socket {
+            Socket::Tcp(_, address) => format!("http://{address}"),
+            Socket::Unix(..) => "http://localhost".to_owned(),
+        }
     }
 
-    /// Serves `routes` until `stop` is done. Then connections without a complete request are dropped, and requests at
-    /// work may go on for a minute, or until a second `stop` is done. After that `closing` is cancelled, and handlers
-    /// must end.
+    /// Serves `routes` until `stop` is done. Then `closing` is cancelled, so that requests at work end; connections
+    /// without a complete request are dropped, and the others get a moment for their answers.
     ///
     /// # Errors
     /// `Io`, if the address can't be served.
-    pub async fn serve<S: Future<Output = ()>>(
-        self,
-        routes: Router,
-        stop: impl Fn() -> S,
-        closing: &Cancel,
-    ) -> Result<()> {
+    pub async fn serve(self, routes: Router, stop: impl Future<Output = ()>, closing: &Cancel) -> Result<()> {
         self.serve_within(Limits::USUAL, routes, stop, closing).await
     }
 
-    async fn serve_within<S: Future<Output = ()>>(
+    async fn serve_within(
         self,
         limits: Limits,
         routes: Router,
-        stop: impl Fn() -> S,
+        stop: impl Future<Output = ()>,
         closing: &Cancel,
     ) -> Result<()> {
-        let listener = tokio::net::TcpListener::from_std(self.socket)
-            .map_err(|e| Error::io(format!("cannot listen on `{}`", self.address), e))?;
-        let gate = Arc::new(self.gate.before(self.address));
+        let accepting = Accepting::on(self.socket)?;
+        let gate = Arc::new(self.gate);
         let routes = routes.layer(
             ServiceBuilder::new()
                 .layer(from_fn_with_state(gate, gate::admit))
@@ -99,45 +137,74 @@ impl Listener {
         );
         let open = Arc::new(Connections::new(limits));
         let ending = GracefulShutdown::new();
-        let mut asked = pin!(stop());
+        let mut asked = pin!(stop);
         loop {
             tokio::select! {
                 () = &mut asked => break,
-                (stream, place) = accepted(&listener, &open) => {
-                    attend(stream, (place, Arc::clone(&open)), routes.clone(), &ending);
+                (stream, place) = accepting.next(&open) => match stream {
+                    Stream::Tcp(stream) => {
+                        // An answer is one small write. It must not wait until the client acknowledges the previous one.
+                        let _ = stream.set_nodelay(true);
+                        attend(stream, (place, Arc::clone(&open)), routes.clone(), &ending);
+                    }
+                    Stream::Unix(stream) => attend(stream, (place, Arc::clone(&open)), routes.clone(), &ending),
                 }
             }
         }
-        drop(listener);
+        drop(accepting);
+        closing.cancel();
         open.drop_waiting(FLUSH);
-        end(ending, &open, stop(), closing).await;
+        let mut ended = pin!(ending.shutdown());
+        if tokio::time::timeout(FLUSH, &mut ended).await.is_err() {
+            // By now every answer that was being sent is sent.
+            open.drop_waiting(Duration::ZERO);
+            let _ = tokio::time::timeout(CALLS_MAX, &mut ended).await;
+        }
         Ok(())
     }
 }
 
-/// Waits until the requests at work are answered: for a bounded time, and not if `at_once` is done before.
-async fn end(
-    ending: GracefulShutdown,
-    open: &Connections,
-    at_once: impl Future<Output = ()>,
-    closing: &Cancel,
-) {
-    let mut ended = pin!(ending.shutdown());
-    let answered = async {
-        if tokio::time::timeout(FLUSH, &mut ended).await.is_ok() {
-            return true;
+/// What connections come from.
+enum Accepting {
+    Tcp(tokio::net::TcpListener),
+    Unix(tokio::net::UnixListener, #[expect(dead_code, reason = "it goes when this is dropped")] SocketFile),
+}
+
+enum Stream {
+    Tcp(tokio::net::TcpStream),
+    Unix(tokio::net::UnixStream),
+}
+
+impl Accepting {
+    fn on(socket: Socket) -> Result<Self> {
+        match socket {
+            Socket::Tcp(socket, _) => tokio::net::TcpListener::from_std(socket).map(Self::Tcp),
+            Socket::Unix(socket, file) => {
+                tokio::net::UnixListener::from_std(socket).map(|socket| Self::Unix(socket, file))
+            }
         }
-        // By now every answer that was being sent is sent.
-        open.drop_waiting(Duration::ZERO);
-        tokio::time::timeout(CALLS_MAX, &mut ended).await.is_ok()
-    };
-    let is_ended = tokio::select! {
-        is_ended = answered => is_ended,
-        () = at_once => false,
-    };
-    closing.cancel();
-    if !is_ended {
-        let _ = tokio::time::timeout(SHUTDOWN, ended).await;
+        .map_err(|e| Error::io("cannot listen", e))
+    }
+
+    async fn stream(&self) -> io::Result<Stream> {
+        match self {
+            Self::Tcp(socket) => Ok(Stream::Tcp(socket.accept().await?.0)),
+            Self::Unix(socket, _) => Ok(Stream::Unix(socket.accept().await?.0)),
+        }
+    }
+
+    /// Waits for the next connection, and then for a place for it.
+    async fn next(&self, open: &Connections) -> (Stream, Arc<Connection>) {
+        loop {
+            match self.stream().await {
+                Ok(stream) => return (stream, open.add().await),
+                // The client has left already, or no descriptor is free. Neither is a reason to stop serving.
+                Err(e) => {
+                    tracing::warn!("cannot accept a connection: {e}");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
     }
 }
 
@@ -150,33 +217,18 @@ fn require_loopback(address: SocketAddr) -> Result<()> {
     Err(Error::new(Kind::Denied, what).with_hint("Give it a token, or listen on 127.0.0.1."))
 }
 
-/// Waits for the next connection, and then for a place for it.
-async fn accepted(listener: &tokio::net::TcpListener, open: &Connections) -> (TcpStream, Arc<Connection>) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => return (stream, open.add().await),
-            // The client has left already, or no descriptor is free. Neither is a reason to stop serving.
-            Err(e) => {
-                tracing::warn!("cannot accept a connection: {e}");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        }
-    }
-}
-
 /// Answers the requests of one connection. It has its place until it ends.
 fn attend(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     (place, open): (Arc<Connection>, Arc<Connections>),
     routes: Router,
     ending: &GracefulShutdown,
 ) {
-    // An answer is one small write. It must not wait until the client acknowledges the previous answer.
-    let _ = stream.set_nodelay(true);
     let watching = Arc::clone(&place);
     let answer = service_fn(move |request: hyper::Request<Incoming>| {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
         let (body, answering) = watching.request(Body::new(body));
+        head.extensions.insert(Arc::clone(&watching));
         let answer = routes.clone().call(Request::from_parts(head, body));
         async move { answer.await.map(|answer| answer.map(|body| answering.keep(body))) }
     });
@@ -224,8 +276,13 @@ mod tests {
 
     impl Served {
         fn within(limits: Limits) -> Self {
-            let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), Gate::new(&[], ""), None).unwrap();
-            let address = listener.address;
+            Self::proved_by(None, limits)
+        }
+
+        fn proved_by(tokens: Option<Tokens>, limits: Limits) -> Self {
+            let listener =
+                Listener::bind("127.0.0.1:0".parse().unwrap(), Gate::new(&[], ""), tokens).unwrap();
+            let Socket::Tcp(_, address) = listener.socket else { unreachable!() };
             let (waiting, release, stop) =
                 (Arc::<AtomicUsize>::default(), Arc::<Notify>::default(), Arc::new(Semaphore::new(0)));
             let closing = Cancel::new();
@@ -236,10 +293,7 @@ mod tests {
             };
             let routes = Router::new().route("/", get(|| async { "ok" })).route("/wait", get(wait));
             let asked = Arc::clone(&stop);
-            let stopped = move || {
-                let asked = Arc::clone(&asked);
-                async move { asked.acquire_owned().await.unwrap().forget() }
-            };
+            let stopped = async move { asked.acquire_owned().await.unwrap().forget() };
             let thread = std::thread::spawn(move || {
                 let runtime = tokio::runtime::Runtime::new().unwrap();
                 runtime.block_on(listener.serve_within(limits, routes, stopped, &closing)).unwrap();
@@ -312,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_waits_gives_way_and_one_at_work_does_not() {
-        let limits = Limits { count_max: 2, head_wait: LONG, young: Duration::ZERO };
+        let limits = Limits { count_max: 2, unproven_max: 2, head_wait: LONG, young: Duration::ZERO };
         let served = Served::within(limits);
         let at_work = served.at_work();
         for sent in ["", "GET / HT", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n12"] {
@@ -324,23 +378,72 @@ mod tests {
         assert!(rest(at_work).ends_with("done"));
     }
 
+    /// Sends a request on an open connection, and reads the head and the `ok` of its answer.
+    fn again(stream: &mut std::net::TcpStream, token: &str) -> String {
+        let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        let mut byte = [0];
+        while !answer.ends_with(b"\r\n\r\nok") && stream.read(&mut byte).unwrap() == 1 {
+            answer.push(byte[0]);
+        }
+        String::from_utf8(answer).unwrap()
+    }
+
     #[test]
-    fn r10_asked_to_end_it_answers_what_is_at_work_and_drops_the_rest() {
+    fn v15_silent_connections_and_wrong_tokens_take_no_place_of_those_who_proved_who_they_are() {
+        const TOKEN: &str = "0123456789abcdef";
+        let limits = Limits { count_max: 4, unproven_max: 2, head_wait: LONG, young: Duration::ZERO };
+        let served = Served::proved_by(Some(Tokens::parse(TOKEN).unwrap()), limits);
+        let mut proved = served.send("");
+        assert!(again(&mut proved, TOKEN).ends_with("ok"));
+        let wrong = "GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer 0123456789abcdeX\r\n\r\n";
+        let others: Vec<_> = ["", wrong, "GET", "", wrong, ""].iter().map(|sent| served.send(sent)).collect();
+        // The last two hold the places for unproven ones, and a new one takes the first of them.
+        let mut new = served.send("");
+        assert!(again(&mut new, TOKEN).ends_with("ok"));
+        assert!(again(&mut proved, TOKEN).ends_with("ok"), "it kept its place");
+        for gone in others.into_iter().take(4) {
+            let said = rest(gone);
+            assert!(said.is_empty() || said.starts_with("HTTP/1.1 401"), "{said}");
+        }
+    }
+
+    #[test]
+    fn v15_a_wrong_token_holds_a_connection_no_longer_than_silence() {
+        let head_wait = Duration::from_millis(100);
+        let tokens = Tokens::parse("0123456789abcdef").unwrap();
+        let served = Served::proved_by(Some(tokens), Limits { head_wait, ..Limits::USUAL });
+        let said = rest(served.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+        assert!(said.starts_with("HTTP/1.1 401"), "{said}");
+    }
+
+    #[test]
+    fn r10_asked_to_end_it_ends_what_is_at_work_answers_it_and_drops_the_rest() {
         let served = Served::within(Limits { head_wait: LONG, ..Limits::USUAL });
         let (at_work, half) = (served.at_work(), served.send("GET / HT"));
         served.stop.add_permits(1);
         assert_eq!(rest(half), "", "half a head holds nothing up");
-        served.release.notify_one();
-        assert!(rest(at_work).ends_with("done"));
+        assert!(rest(at_work).ends_with("cut"));
         served.thread.join().unwrap();
     }
 
     #[test]
-    fn r10_asked_twice_it_ends_at_once() {
-        let served = Served::within(Limits { head_wait: LONG, ..Limits::USUAL });
-        let at_work = served.at_work();
-        served.stop.add_permits(2);
-        assert!(rest(at_work).ends_with("cut"));
-        served.thread.join().unwrap();
+    fn a_socket_is_its_owners_alone_and_replaces_only_one_that_nobody_listens_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ocx.sock");
+        let bind = || Listener::bind_socket(&path, Gate::new(&[], ""), None);
+        let listener = bind().unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left there");
+        assert_eq!(bind().map(drop).unwrap_err().kind(), Kind::Exists);
+        let Socket::Unix(socket, file) = listener.socket else { panic!("a socket") };
+        // As a server leaves it that was killed.
+        drop(socket);
+        std::mem::forget(file);
+        drop(bind().unwrap());
+        assert!(!path.exists(), "it goes with its server");
+        fs::write(&path, "").unwrap();
+        assert_eq!(bind().map(drop).unwrap_err().kind(), Kind::Exists);
     }
 }

@@ -10,7 +10,8 @@ mod listener;
 pub mod token_file;
 mod tokens;
 
-pub use body::{BodyRefusal, WholeBody};
+pub use body::{BodyRefusal, WholeBody, drain};
 pub use gate::Gate;
 pub use listener::Listener;
+pub use token_file::random_hex;
 pub use tokens::{Caller, Tokens};

@@ -47,12 +47,20 @@ pub fn kept(folder: &Path) -> Result<String> {
     read(&path).map(|token| token.trim().to_owned())
 }
 
+/// Something that nobody can guess, in hex.
+///
+/// # Errors
+/// The operating system's.
+pub fn random_hex() -> io::Result<String> {
+    let mut bytes = [0; TOKEN_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.map(|byte| format!("{byte:02x}")).concat())
+}
+
 /// Writes a new token whole or not at all. One that another server has made meanwhile stays.
 fn make(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mut bytes = [0; TOKEN_BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    let hex = bytes.map(|byte| format!("{byte:02x}")).concat();
+    let hex = random_hex()?;
     let mut file = NamedTempFile::new_in(folder)?;
     file.as_file().set_permissions(fs::Permissions::from_mode(0o600))?;
     writeln!(file, "{hex}")?;

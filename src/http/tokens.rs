@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use sha3::{Digest, Sha3_256};
 use subtle::ConstantTimeEq;
 
+use super::connections::Connection;
 use crate::error::{Error, Kind, Result};
 use crate::name::User;
 
@@ -130,6 +131,9 @@ pub(super) async fn prove(
         return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer realm=\"ocx\"")], words)
             .into_response();
     };
+    if let Some(connection) = request.extensions().get::<Arc<Connection>>() {
+        connection.prove();
+    }
     // The header is no longer needed, and no log may ever show it.
     request.headers_mut().remove(AUTHORIZATION);
     request.extensions_mut().insert(caller);

@@ -3,11 +3,13 @@
 //! A line ends at LF and nowhere else, in every count. Bytes are never translated: no line end, mark or character
 //! changes except what was asked for.
 
+mod compare;
 mod lines;
 mod nearest;
 mod repair;
 mod replace;
 
+pub use compare::{Comparison, Effort};
 pub use lines::{LineEnds, as_text, count_lines, cut, line_at, lines, tail, without_end};
 pub use nearest::Nearest;
 pub use repair::{Repair, repair};

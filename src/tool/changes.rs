@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,7 +10,7 @@ use crate::error::Result;
 use crate::format::artifact::FileKind;
 use crate::name::{Hash, TreePath};
 use crate::repo::store::{FileEntry, Files, Store};
-use crate::text;
+use crate::text::{self, Comparison, Effort};
 
 /// A file that differs from its check-in, within a result.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -31,8 +30,16 @@ pub(super) struct FileCounts {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum LineCounts {
-    Text { added: u32, removed: u32 },
-    Binary { binary: bool },
+    Text {
+        added: u32,
+        removed: u32,
+        /// Where too much changed to compare it all: a part counts as replaced whole.
+        #[serde(skip_serializing_if = "is_false")]
+        not_all_compared: bool,
+    },
+    Binary {
+        binary: bool,
+    },
 }
 
 /// The largest file whose lines are compared, in bytes.
@@ -47,9 +54,9 @@ const DIFF_BYTES_MAX: usize = 8 << 20;
 /// Those of reading the repository.
 pub fn of(store: &Store, checkin: &Hash) -> Result<String> {
     let (before, after) = both(store, checkin)?;
-    let mut diff = String::new();
+    let (mut diff, mut effort) = (String::new(), Effort::default());
     for path in changed(&before, &after) {
-        one(store, path, before.get(path), after.get(path), &mut diff)?;
+        one(store, path, (before.get(path), after.get(path)), &mut effort, &mut diff)?;
     }
     Ok(diff)
 }
@@ -67,11 +74,16 @@ pub(super) fn counts(
 ) -> Result<(Vec<FileCounts>, usize, bool)> {
     let (before, after) = both(store, checkin)?;
     let paths = changed(&before, &after);
+    let mut effort = Effort::default();
     let counted = paths.iter().take(max).map(|path| {
         let (old, new) = (content(store, before.get(*path))?, content(store, after.get(*path))?);
         let lines = if let (Some(old), Some(new)) = (old, new) {
-            let diff = Diff::compute(Algorithm::Histogram, &InternedInput::new(old.as_str(), new.as_str()));
-            LineCounts::Text { added: diff.count_additions(), removed: diff.count_removals() }
+            let compared = Comparison::of(&old, &new, &mut effort);
+            LineCounts::Text {
+                added: compared.added(),
+                removed: compared.removed(),
+                not_all_compared: !compared.is_complete(),
+            }
         } else {
             LineCounts::Binary { binary: true }
         };
@@ -99,8 +111,8 @@ fn changed<'a>(before: &'a Files, after: &'a Files) -> Vec<&'a TreePath> {
 fn one(
     store: &Store,
     path: &TreePath,
-    before: Option<&FileEntry>,
-    after: Option<&FileEntry>,
+    (before, after): (Option<&FileEntry>, Option<&FileEntry>),
+    effort: &mut Effort,
     diff: &mut String,
 ) -> Result<()> {
     let name = path.shown();
@@ -125,7 +137,7 @@ fn one(
     }
     let (old, new) = (content(store, before)?, content(store, after)?);
     match (&old, &new) {
-        (Some(old), Some(new)) if diff.len() < DIFF_BYTES_MAX => lines(old, new, diff),
+        (Some(old), Some(new)) if diff.len() < DIFF_BYTES_MAX => lines(old, new, effort, diff),
         _ => diff.push_str("(binary, or too large to compare)\n"),
     }
     Ok(())
@@ -141,13 +153,15 @@ fn content(store: &Store, entry: Option<&FileEntry>) -> Result<Option<String>> {
     Ok(text::as_text(&content).map(str::to_owned))
 }
 
-fn lines(old: &str, new: &str, diff: &mut String) {
-    let input = InternedInput::new(old, new);
-    let mut found = Diff::compute(Algorithm::Histogram, &input);
-    found.postprocess_lines(&input);
-    let printer = BasicLineDiffPrinter(&input.interner);
-    let _ = write!(diff, "{}", found.unified_diff(&printer, UnifiedDiffConfig::default(), &input));
-    if !diff.ends_with('\n') {
-        diff.push('\n');
+fn lines(old: &str, new: &str, effort: &mut Effort, diff: &mut String) {
+    let compared = Comparison::of(old, new, effort);
+    if !compared.is_complete() {
+        diff.push_str("(too much changed to compare all lines: a part is shown as replaced whole)\n");
     }
+    compared.write(diff);
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }

@@ -60,6 +60,7 @@ fn steps(
     control: &CallControl,
 ) -> Result<Logged, Refusal> {
     let declaration = tool.declaration();
+    let input = Input::given(declaration, input);
     if let Err(error) = Input::fits(declaration, &input) {
         return Err(Refusal::from(error).or_next(repaired(service, tool, &input, control)));
     }

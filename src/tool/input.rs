@@ -26,8 +26,29 @@ impl Input {
     /// # Errors
     /// `Invalid` or `TooLarge`, naming each field that does not fit and, where it is clear, the one meant.
     pub fn check(tool: &Declaration, given: Value) -> Result<Self> {
+        let given = Self::given(tool, given);
         Self::fits(tool, &given)?;
         Ok(Self::of(given))
+    }
+
+    /// The fields that are given. Clients with strict schemas send every field: null, and the empty string where a
+    /// field is optional and no empty text has a meaning of its own there, mean that it is left out.
+    #[must_use]
+    pub fn given(tool: &Declaration, sent: Value) -> Value {
+        let Value::Object(mut fields) = sent else { return sent };
+        for field in tool.fields().filter(|field| !field.required) {
+            let empty = match fields.get(field.name) {
+                Some(Value::Null) => true,
+                Some(Value::String(text)) => {
+                    text.is_empty() && !matches!(field.kind, FieldKind::Text { empty: true, .. })
+                }
+                _ => false,
+            };
+            if empty {
+                fields.shift_remove(field.name);
+            }
+        }
+        Value::Object(fields)
     }
 
     /// Takes input that [fits](Self::fits).
@@ -168,9 +189,6 @@ fn unknown(tool: &Declaration, given: &Map<String, Value>, name: &str) -> Proble
 fn misfit(field: &Field, value: &Value) -> Option<Problem> {
     let name = field.name;
     match (field.kind, value) {
-        (_, Value::Null) if !field.required => {
-            Some(invalid(format!("field `{name}` is null; leave it out instead")))
-        }
         (FieldKind::Text { bytes_max, empty }, Value::String(text)) => {
             text_misfit(name, text, bytes_max, empty)
         }
@@ -282,11 +300,17 @@ mod tests {
 
     #[test]
     fn m04_a_wrong_type_or_range_is_refused_naming_the_field() {
-        for from in [json!("10"), json!(0), json!(-1), json!(1e9), json!(1.5), json!(null), json!([1])] {
+        for from in [json!("10"), json!(0), json!(-1), json!(1e9), json!(1.5), json!([1])] {
             let words = refusal(json!({"path": "a", "from": from}));
             assert!(words.contains("`from`"), "{words}");
         }
         assert!(refusal(json!({"path": 5})).contains("field `path` must be a string, not a number"));
+    }
+
+    #[test]
+    fn what_is_required_is_never_left_out() {
+        assert!(refusal(json!({"path": null})).contains("field `path` must be a string, not null"));
+        assert_eq!(refusal(json!({"path": ""})), "field `path` is empty");
     }
 
     #[test]

@@ -89,7 +89,10 @@ impl Tool for UnversionedPut {
             Err(e) if e.kind() == Kind::NotFound => None,
             Err(e) => return Err(e.into()),
         };
-        let content = match (input.text("content"), hash) {
+        // The empty text is the empty file, but beside the hash of another one it says that no bytes are sent.
+        let sent = input.text("content");
+        let sent = sent.filter(|text| !text.is_empty() || hash.as_ref().is_none_or(|hash| hash.names(b"")));
+        let content = match (sent, hash) {
             (Some(text), hash) => decoded(&name, text, hash.as_ref()).map_err(|stop| {
                 stop.or_next(repair(text).map(|text| call.again(input.with("content", text))))
             })?,

@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use ocx::checkout::{CheckIn, Checkout};
 use ocx::engine::{self, Artifacts};
@@ -9,7 +12,7 @@ use ocx::error::Kind;
 use ocx::name::User;
 
 use super::place::{Place, expect, fossil, save};
-use crate::support::ann;
+use crate::support::{alone, ann};
 
 #[test]
 fn a_command_gives_its_output() {
@@ -18,6 +21,47 @@ fn a_command_gives_its_output() {
     assert!(out.out.contains("project-id:"), "{out:?}");
     let out = fossil(dir.path(), &["timeline", "-R", "r.fossil"]).unwrap();
     assert!(out.out.contains("initial empty check-in"), "{out:?}");
+}
+
+#[test]
+fn an_interrupt_ends_what_runs_for_ever_and_what_comes_and_close_all_lets_calls_begin_again() {
+    // It ends the calls of the whole process.
+    if !alone::is_alone(
+        "endings::an_interrupt_ends_what_runs_for_ever_and_what_comes_and_close_all_lets_calls_begin_again",
+        |_| {},
+    ) {
+        return;
+    }
+    let place = Place::new();
+    let (begun, has_begun) = mpsc::channel();
+    let in_sql = |begun: mpsc::Sender<()>| {
+        let place = &place;
+        move || {
+            begun.send(()).unwrap();
+            place.fossil(&["test-ocx-fail", "sql"]).map(drop)
+        }
+    };
+    let in_c = |begun: mpsc::Sender<()>| {
+        let place = &place;
+        move || {
+            begun.send(()).unwrap();
+            place.fossil(&["test-ocx-fail", "endless"]).map(drop)
+        }
+    };
+    thread::scope(|scope| {
+        for number in 0..2 {
+            let begun = begun.clone();
+            let endless = if number == 0 { scope.spawn(in_sql(begun)) } else { scope.spawn(in_c(begun)) };
+            has_begun.recv().unwrap();
+            thread::sleep(Duration::from_millis(300));
+            assert!(!endless.is_finished());
+            engine::interrupt();
+            expect("endless", endless.join().unwrap(), Kind::Cancelled, "interrupted");
+            expect("the next", place.fossil(&["version"]).map(drop), Kind::Cancelled, "interrupted");
+            engine::close_all();
+            place.is_well("afterwards");
+        }
+    });
 }
 
 #[test]

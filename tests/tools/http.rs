@@ -2,7 +2,6 @@
 
 use std::fs::Permissions;
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
@@ -158,11 +157,8 @@ fn m07_closing_the_response_ends_the_call_and_its_children() {
 fn m08_after_a_restart_a_client_with_an_old_session_goes_on() {
     let f = Fixture::with(&[("a.txt", b"a\n")]);
     let s = HttpServer::start(&f);
-    assert!(
-        !s.post(request(1, "initialize", initialize("2025-11-25")).as_bytes())
-            .head
-            .contains("mcp-session-id")
-    );
+    let opened = s.post(request(1, "initialize", initialize("2025-11-25")).as_bytes());
+    assert!(opened.head.contains("mcp-session-id"), "{}", opened.head);
     assert_eq!(s.call("ocx_edit", json!({"path": "a.txt", "old": "a", "new": "b"}))["ok"], true);
     drop(s);
     let s = HttpServer::start(&f);
@@ -338,38 +334,24 @@ fn v07_no_token_is_for_loopback_and_warns() {
 }
 
 #[test]
-fn r10_asked_to_end_it_answers_what_is_in_flight() {
+fn r10_asked_to_end_it_ends_what_is_in_flight_answers_it_and_leaves_no_process() {
     for name in ["TERM", "INT"] {
-        let f = Fixture::tested("sleep 3.7302", &[("a.txt", b"a\n")]);
+        let f = Fixture::tested("sleep 7302", &[("a.txt", b"a\n")]);
         let mut s = HttpServer::start(&f);
         let mut half = s.begin("POST /mcp HTTP/1.1\r\nHost: loc");
         let mut call = s.begin_call(json!({"name": "ocx_test", "arguments": {}}));
-        until("the test starts", || runs("sleep\x003.7302"));
+        until("the test starts", || runs("sleep\x007302"));
         s.signal(name);
         let mut rest = Vec::new();
         let _ = half.read_to_end(&mut rest);
         assert_eq!(rest, b"", "half a head gets no answer");
         let answered = answer(&reply(&mut call).json());
-        assert_eq!(answered["result"]["tests"][0]["outcome"], "passed", "{answered}");
+        assert_eq!(answered["ok"], false, "{answered}");
         until("the server ends", || {
             s.child.try_wait().expect("a child").is_some_and(|status| status.success())
         });
+        until("the test is gone", || !runs("sleep\x007302"));
     }
-}
-
-#[test]
-fn r10_asked_to_end_twice_it_ends_at_once_and_leaves_no_process() {
-    let f = Fixture::tested("sleep 7302", &[("a.txt", b"a\n")]);
-    let mut s = HttpServer::start(&f);
-    let mut call = s.begin_call(json!({"name": "ocx_test", "arguments": {}}));
-    until("the test starts", || runs("sleep\x007302"));
-    s.signal("TERM");
-    until("nobody can call any more", || TcpStream::connect(&s.address).is_err());
-    s.signal("TERM");
-    let answered = answer(&reply(&mut call).json());
-    assert_eq!(answered["ok"], false, "{answered}");
-    until("the server ends", || s.child.try_wait().expect("a child").is_some_and(|status| status.success()));
-    assert!(!runs("sleep\x007302"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod support;
 mod cases;
 mod catalogue;
 mod command;
+mod front_door;
 mod http;
 mod kill;
 mod mcp;

@@ -84,6 +84,7 @@ fn every_command_line_of_the_readme_runs() {
 
 #[test]
 fn every_server_of_the_readme_is_a_command_line() {
+    let here = tempfile::tempdir().expect("a folder");
     let mut count = 0;
     for line in blocks().concat() {
         let words = line.split("-- /path/to/ocx ").last().and_then(|line| {
@@ -95,6 +96,8 @@ fn every_server_of_the_readme_is_a_command_line() {
         let mut out = std::io::sink();
         let mut err = std::io::sink();
         let mut terminal = Terminal::on(&mut input, &mut out, &mut err);
+        // The folder of the reader's own, which must be there.
+        let words = words.replace("/path/to/work", here.path().to_str().expect("text"));
         let next = run(words.split_whitespace().map(OsString::from).collect(), &mut terminal);
         assert!(matches!(next, Next::Serve(_)), "{line}");
         count += 1;

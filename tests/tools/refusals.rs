@@ -72,7 +72,7 @@ fn a_next_call_is_none_that_is_refused_as_well() {
     let f = Fixture::with(&[("src/main.c", b"a\n"), ("a.txt", b"a\n")]);
     for (tool, input, next) in [
         ("ocx_read", json!({"x": 1}), None),
-        ("ocx_read", json!({"dry_run": null}), None),
+        ("ocx_read", json!({"dry_run": 0}), None),
         ("ocx_read", json!("{}"), None),
         ("ocx_read", json!({"file_path": "/src/main.c"}), Some(json!({"path": "src/main.c"}))),
         ("ocx_read", json!({"file_path": "/no/such.c"}), None),
@@ -80,10 +80,10 @@ fn a_next_call_is_none_that_is_refused_as_well() {
         ("ocx_edit", edit("a.txt", "a", "a\0"), None),
         ("ocx_edit", edit("./a.txt", "a", "b\0"), Some(edit("a.txt", "a", "b"))),
         ("ocx_wiki_edit", json!({"page": "P", "old": "a", "new": "a\0"}), None),
-        ("ocx_wiki_read", json!({"version": "0", "dry_run": null}), None),
-        ("ocx_unversioned_put", json!({"name": "a", "dry_run": null}), None),
-        ("ocx_sync", json!({"branch": "agent/a-0a1b2c3d", "dry_run": null}), None),
-        ("ocx_create", json!({"instructions": " ", "dry_run": null}), None),
+        ("ocx_wiki_read", json!({"version": "0", "dry_run": 0}), None),
+        ("ocx_unversioned_put", json!({"name": "a", "dry_run": 0}), None),
+        ("ocx_sync", json!({"branch": "agent/a-0a1b2c3d", "dry_run": 0}), None),
+        ("ocx_create", json!({"instructions": " ", "dry_run": 0}), None),
     ] {
         let answer = f.call(tool, input.clone());
         assert_eq!(answer["ok"], false, "{answer:#}");

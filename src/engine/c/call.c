@@ -12,6 +12,8 @@
 
 static jmp_buf leaving;
 static int left_code, left_panicked;
+static int interrupted;        /* another thread wants the calls to end */
+static int is_running;         /* `leaving` leads somewhere */
 
 /* Runs one operation of operations.h in a session. */
 static void run(OcxSession *s, int (*function)(const void*), const void *args, OcxOutcome *o){
@@ -21,13 +23,16 @@ static void run(OcxSession *s, int (*function)(const void*), const void *args, O
   s->out_of_memory = 0;
   ocx_current = s;
   left_code = left_panicked = 0;
+  is_running++;
   if( setjmp(leaving)==0 ){
+    ocx_heed_interrupt();
     o->code = function(args);
   }else{
     o->left = 1;
     o->code = left_code;
     o->panicked = left_panicked;
   }
+  is_running--;
   fflush(ocx_stdout);
   fflush(ocx_stderr);
   clearerr(ocx_stdin);
@@ -107,6 +112,20 @@ void ocx_leave(int code, int panicked){
   left_code = code;
   left_panicked = panicked;
   longjmp(leaving, 1);
+}
+void ocx_interrupt(int yes){
+  __atomic_store_n(&interrupted, yes, __ATOMIC_SEQ_CST);
+}
+int ocx_is_interrupted(void){
+  return __atomic_load_n(&interrupted, __ATOMIC_RELAXED);
+}
+/*
+** Ends the call that is running if it was interrupted.  Fossil's code comes here whenever it takes memory.
+*/
+void ocx_heed_interrupt(void){
+  if( !is_running || !ocx_is_interrupted() ) return;
+  fprintf(ocx_stderr, "interrupted: the program ends\n");
+  ocx_leave(1, 0);
 }
 void ocx_exit(int code){
   if( ocx_plain ) exit(code);

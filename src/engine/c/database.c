@@ -12,12 +12,23 @@ static int lent_unprotected;   /* true: it may write to `user` and `config` */
 
 void ocx_set_busy_timeout_ms(int ms){ busy_timeout_ms = ms; }
 
+/* Steps of SQL between two looks at whether it was interrupted. */
+#define INTERRUPT_STEPS 10000
+
+static int stop_sql(void *arg){
+  (void)arg;
+  return ocx_is_interrupted();
+}
+
 int ocx_sqlite3_open_v2(const char *path, sqlite3 **db, int flags, const char *vfs){
   int rc;
   if( ocx_current==0 ) return sqlite3_open_v2(path, db, flags, vfs);
   /* One thread uses it, and a mutex would stay held when a function leaves. */
   rc = sqlite3_open_v2(path, db, (flags & ~SQLITE_OPEN_FULLMUTEX)|SQLITE_OPEN_NOMUTEX, vfs);
-  if( *db ) ocx_handle_add(&ocx_current->databases, *db);
+  if( *db ){
+    ocx_handle_add(&ocx_current->databases, *db);
+    sqlite3_progress_handler(*db, INTERRUPT_STEPS, stop_sql, 0);
+  }
   return rc;
 }
 int ocx_sqlite3_open(const char *path, sqlite3 **db){
@@ -133,6 +144,9 @@ void ocx_database_end(sqlite3 *db){
   while( (stmt = statement_of(&ocx_current->statements, db))!=0 ) ocx_sqlite3_finalize(stmt);
   reset_all(db);
   if( !sqlite3_get_autocommit(db) ) sqlite3_exec(db, "ROLLBACK", 0, 0, 0);
+  /* Others may have the file open, so this may not be the close that folds the log in.  It waits for nobody. */
+  sqlite3_busy_timeout(db, 0);
+  sqlite3_wal_checkpoint_v2(db, 0, SQLITE_CHECKPOINT_TRUNCATE, 0, 0);
   sqlite3_close_v2(db);
 }
 

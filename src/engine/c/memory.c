@@ -44,6 +44,7 @@ static Block *block_of(void *p){
 void *ocx_malloc(size_t n){
   Block *b;
   if( ocx_plain || ocx_current==0 ) return malloc(n);
+  ocx_heed_interrupt();
   if( n>(size_t)PTRDIFF_MAX - sizeof(Block) || !room_for(n) ) return 0;
   b = malloc(sizeof(Block) + n);
   return b ? block_link(b, n) : 0;

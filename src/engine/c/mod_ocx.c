@@ -53,7 +53,7 @@ static void ocx_fail_function(sqlite3_context *p, int n, sqlite3_value **a){
 **
 ** Fail in one of the ways that C code can: fatal, panic, abort, assert, exit,
 ** memory, function (inside an SQL function), module (inside a statement of FTS5's own that runs
-** it).  For tests of whoever embeds Fossil.
+** it), endless and sql (not by itself).  For tests of whoever embeds Fossil.
 */
 void ocx_fail_cmd(void){
   const char *zKind = g.argc==3 ? g.argv[2] : "";
@@ -63,6 +63,11 @@ void ocx_fail_cmd(void){
   if( fossil_strcmp(zKind,"exit")==0 ) exit(3);
   if( fossil_strcmp(zKind,"assert")==0 ) assert( g.argc==0 );
   if( fossil_strcmp(zKind,"memory")==0 ) while( fossil_malloc(1<<20) ){}
+  if( fossil_strcmp(zKind,"endless")==0 ) for(;;) fossil_free(fossil_malloc(1));
+  if( fossil_strcmp(zKind,"sql")==0 ){
+    sqlite3_open(":memory:", &g.db);
+    db_int(0, "WITH n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n");
+  }
   if( fossil_strcmp(zKind,"function")==0 ){
     Stmt q;
     sqlite3_open(":memory:", &g.db);
@@ -78,7 +83,7 @@ void ocx_fail_cmd(void){
                        "CREATE VIRTUAL TABLE f USING fts5(column2, content=v, content_rowid=column1);"
                        "INSERT INTO f(f) VALUES('rebuild');", 0, 0, 0);
   }
-  usage("fatal|panic|abort|exit|assert|memory|function|module");
+  usage("fatal|panic|abort|exit|assert|memory|endless|sql|function|module");
 }
 
 /*

@@ -45,6 +45,9 @@ size_t ocx_session_memory(const OcxSession*);
 /* Sets how long SQLite waits for a lock held elsewhere, for connections opened from now on. */
 void ocx_set_busy_timeout_ms(int);
 
+/* From any thread: calls and SQL that run end as soon as they can, and those that begin end at once; or no longer. */
+void ocx_interrupt(int yes);
+
 /* Runs one Fossil command in a directory; argv[0] is the command's name.  Left is the normal end. */
 void ocx_command(OcxSession*, const char *directory, int argc, const char *const *argv, const char *user,
                  OcxOutcome*);

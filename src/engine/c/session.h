@@ -74,6 +74,10 @@ int ocx_is_lent(const OcxSession*);
 /* call.c: ends the call that is running. */
 void ocx_leave(int code, int panicked) __attribute__((noreturn));
 
+/* call.c: from another thread, the calls are to end: those that run when they next take memory or step in SQL. */
+int ocx_is_interrupted(void);
+void ocx_heed_interrupt(void);
+
 /* process.c: -1, with errno set to ENOSYS. */
 int ocx_refused(void);
 

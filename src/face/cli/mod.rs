@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use serde_json::Value;
 
-pub use self::serve::{Listen, Serve};
+pub use self::serve::{Listen, Place, Serve};
 pub use self::target::Target;
 use self::terminal::{DONE, REFUSED, USAGE};
 pub use self::terminal::{Terminal, complain};

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 
 use super::target::Target;
 use crate::tool::Binding;
@@ -22,8 +22,8 @@ pub struct Serve {
 /// How `ocx mcp` listens.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// The address. Port 0 means any free port.
-    pub address: SocketAddr,
+    /// Where.
+    pub place: Place,
     /// The file with the tokens. Every caller must send one of them. If none is given, one token is made.
     pub token_file: Option<PathBuf>,
     /// Whether callers need no token at all.
@@ -32,17 +32,30 @@ pub struct Listen {
     pub hosts: Vec<String>,
 }
 
+/// Where `ocx mcp` listens.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At this address. Port 0 means any free port.
+    Address(SocketAddr),
+    /// On a socket that only its owner can use.
+    Socket(PathBuf),
+}
+
 impl Serve {
     /// Reads the options of `ocx mcp`. If callers can come from another machine, their files are on that machine.
     #[must_use]
     pub fn of(target: Target, given: &ArgMatches) -> Self {
-        let listen = given.get_one::<SocketAddr>("listen").map(|address| Listen {
-            address: *address,
+        let address = given.get_one("listen").copied().map(Place::Address);
+        let place = address.or_else(|| given.get_one("socket").cloned().map(Place::Socket));
+        let listen = place.map(|place| Listen {
+            place,
             token_file: given.get_one("token_file").cloned(),
             no_token: given.get_flag("no_token"),
             hosts: given.get_many::<String>("host").unwrap_or_default().cloned().collect(),
         });
-        let beyond = listen.as_ref().is_some_and(|listen| !listen.address.ip().is_loopback());
+        let beyond = listen.as_ref().is_some_and(
+            |listen| matches!(listen.place, Place::Address(address) if !address.ip().is_loopback()),
+        );
         let binding = if beyond || given.get_flag("remote") { Binding::Remote } else { Binding::Local };
         Self { target, binding, listen }
     }
@@ -62,6 +75,14 @@ pub fn command() -> Command {
                 .help("Serve over HTTP at this address, such as 127.0.0.1:8765; a port alone is one of this machine only, and 0 takes a free one"),
         )
         .arg(
+            Arg::new("socket")
+                .long("socket")
+                .value_name("PATH")
+                .conflicts_with_all(["listen", "no_token"])
+                .value_parser(value_parser!(PathBuf))
+                .help("Serve over HTTP on a Unix socket at PATH, which only you can use; no token is needed there unless --token-file names some"),
+        )
+        .arg(
             Arg::new("remote")
                 .long("remote")
                 .action(ArgAction::SetTrue)
@@ -71,7 +92,7 @@ pub fn command() -> Command {
             Arg::new("token_file")
                 .long("token-file")
                 .value_name("FILE")
-                .requires("listen")
+                .requires("served")
                 .value_parser(value_parser!(PathBuf))
                 .help("The file with the tokens of which callers must send one as their bearer token, in lines of LOGIN TOKEN, or a token alone for the checkout's user, which only its owner may read; OCX_TOKEN otherwise, or else a token that is made, kept and printed"),
         )
@@ -87,10 +108,11 @@ pub fn command() -> Command {
             Arg::new("host")
                 .long("host")
                 .value_name("NAME")
-                .requires("listen")
+                .requires("served")
                 .action(ArgAction::Append)
                 .help("A name, besides its address, by which callers may call the server"),
         )
+        .group(ArgGroup::new("served").args(["listen", "socket"]))
 }
 
 /// Reads an address with its port, or a port alone, which belongs to the loopback address.

@@ -21,13 +21,23 @@ pub struct Target {
     pub login: Option<User>,
 }
 
+/// What helps if the folder to act in is not there.
+const NO_FOLDER: &str = "Name a folder that exists with `-C DIR`.";
+
 impl Target {
     /// Reads the options that every command has.
     ///
     /// # Errors
-    /// [`Kind::Invalid`] if the user is not a login.
+    /// [`Kind::Invalid`] if the user is not a login; [`Kind::NotFound`] without the folder.
     pub fn of(given: &ArgMatches) -> Result<Self> {
         let folder = given.get_one::<PathBuf>("folder").cloned().unwrap_or_else(|| PathBuf::from("."));
+        let meta = folder
+            .metadata()
+            .map_err(|e| Error::io(format!("cannot act in the folder `{}`", folder.display()), e));
+        if !meta.map_err(|e| e.with_hint(NO_FOLDER))?.is_dir() {
+            let what = format!("`{}` is no folder", folder.display());
+            return Err(Error::new(Kind::NotFound, what).with_hint(NO_FOLDER));
+        }
         let repository = given.get_one::<PathBuf>("repository").map(|path| folder.join(path));
         let login = given.get_one::<String>("user").map(|name| login(name)).transpose()?;
         Ok(Self { folder, repository, login })

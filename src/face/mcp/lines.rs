@@ -4,16 +4,19 @@
 //! own thread. So a client that stops reading blocks only itself.
 
 use std::io::{ErrorKind, Read, Write};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::ServerResult;
+use rmcp::model::{GetExtensions, ServerResult};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
+use super::flight::{Flights, Key};
 use super::repair::{self, Judged, MESSAGE_BYTES_MAX};
+use super::weight::{self, Scale, Weighed};
 use crate::cancel::Cancel;
 
 /// How many messages can wait in each direction. If more come, their sender has to wait.
@@ -25,20 +28,31 @@ const LONG_BYTES: usize = 256 << 10;
 /// The longest time that running calls may continue after the input has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// The same when the session must stop.
+const LAST_ANSWERS: Duration = Duration::from_millis(300);
+
 /// The longest time for writing the last answers when the session ends.
 const FLUSH: Duration = Duration::from_secs(2);
 
+/// A message, and its bytes.
+type Incoming = (RxJsonRpcMessage<RoleServer>, Weighed);
+
 /// The transport.
 pub struct Lines {
-    incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
+    incoming: mpsc::Receiver<Incoming>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     written: Option<oneshot::Receiver<()>>,
+    flights: Flights,
     closing: Cancel,
+    stopping: Arc<Notify>,
+    /// True when answers are no longer waited for.
+    gone: watch::Sender<bool>,
     opened: bool,
 }
 
 impl Lines {
-    /// Starts to read `input` and to write `output`. Cancels `closing` soon after the input ends.
+    /// Starts to read `input` and to write `output`. Cancels `closing` soon after the input ends, and at once when the
+    /// session must stop, which ends it as the end of the input does.
     ///
     /// # Errors
     /// The operating system's error, if it gives no thread.
@@ -46,6 +60,7 @@ impl Lines {
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
         closing: Cancel,
+        stopping: Arc<Notify>,
     ) -> std::io::Result<Self> {
         let (to_session, incoming) = mpsc::channel(QUEUE);
         let (outgoing, to_client) = mpsc::channel(QUEUE);
@@ -58,7 +73,16 @@ impl Lines {
             write_all(output, to_client);
             let _ = done.send(());
         })?;
-        Ok(Self { incoming, outgoing: Some(outgoing), written: Some(written), closing, opened: false })
+        Ok(Self {
+            incoming,
+            outgoing: Some(outgoing),
+            written: Some(written),
+            flights: Flights::default(),
+            closing,
+            stopping,
+            gone: watch::Sender::new(false),
+            opened: false,
+        })
     }
 
     /// Whether this message is let through. Before a session is open, only requests are let through. Any other message
@@ -67,6 +91,21 @@ impl Lines {
         let request = matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
         self.opened |= request && repair::opens(message);
         request || self.opened
+    }
+
+    /// Lets a message into the session. A request keeps its id until it has ended.
+    fn enter(
+        &self,
+        mut message: RxJsonRpcMessage<RoleServer>,
+        weighed: Weighed,
+    ) -> Result<RxJsonRpcMessage<RoleServer>, Vec<u8>> {
+        if let RxJsonRpcMessage::<RoleServer>::Request(request) = &mut message {
+            let key = Key { client: String::new(), id: request.id.clone() };
+            let entered = self.flights.enter(key, weighed);
+            let flight = entered.ok_or_else(|| repair::not_taken(&request.id))?;
+            request.request.extensions_mut().insert(flight);
+        }
+        Ok(message)
     }
 }
 
@@ -77,7 +116,7 @@ impl Transport<RoleServer> for Lines {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let outgoing = self.outgoing.clone();
+        let (outgoing, mut gone) = (self.outgoing.clone(), self.gone.subscribe());
         async move {
             let closed = || std::io::Error::from(ErrorKind::BrokenPipe);
             let line = if is_long(&item) {
@@ -85,14 +124,38 @@ impl Transport<RoleServer> for Lines {
             } else {
                 serde_json::to_vec(&item)?
             };
-            outgoing.ok_or_else(closed)?.send(line).await.map_err(|_| closed())
+            let outgoing = outgoing.ok_or_else(closed)?;
+            tokio::select! {
+                biased;
+                sent = outgoing.send(line) => sent.map_err(|_| closed()),
+                _ = gone.wait_for(|gone| *gone) => Err(closed()),
+            }
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        while let Some(message) = self.incoming.recv().await {
-            if self.admits(&message) {
-                return Some(message);
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = self.stopping.notified() => {
+                    self.closing.cancel();
+                    let gone = self.gone.clone();
+                    tokio::spawn(async move {
+                        tokio::time::sleep(LAST_ANSWERS).await;
+                        gone.send_replace(true);
+                    });
+                    return None;
+                }
+                next = next(&mut self.incoming, self.outgoing.as_ref()) => next,
+            };
+            let Some((message, weighed)) = next else { break };
+            if !self.admits(&message) {
+                continue;
+            }
+            match self.enter(message, weighed) {
+                Ok(message) => return Some(message),
+                // A client that does not read its answers gets none.
+                Err(reply) => drop(self.outgoing.as_ref().map(|outgoing| outgoing.try_send(reply))),
             }
         }
         let closing = self.closing.clone();
@@ -107,10 +170,25 @@ impl Transport<RoleServer> for Lines {
         self.closing.cancel();
         self.outgoing = None;
         if let Some(written) = self.written.take() {
-            let _ = tokio::time::timeout(FLUSH, written).await;
+            let mut gone = self.gone.subscribe();
+            tokio::select! {
+                _ = tokio::time::timeout(FLUSH, written) => {}
+                _ = gone.wait_for(|gone| *gone) => {}
+            }
         }
         Ok(())
     }
+}
+
+/// The next message, once there is room for an answer. So a client that reads no answers is not read either.
+async fn next(
+    incoming: &mut mpsc::Receiver<Incoming>,
+    outgoing: Option<&mpsc::Sender<Vec<u8>>>,
+) -> Option<Incoming> {
+    if let Some(outgoing) = outgoing {
+        drop(outgoing.reserve().await);
+    }
+    incoming.recv().await
 }
 
 /// Whether writing out this message takes so long that it would delay other messages on the same worker.
@@ -120,23 +198,24 @@ fn is_long(message: &TxJsonRpcMessage<RoleServer>) -> bool {
     result.content.iter().filter_map(|c| c.as_text()).any(|c| c.text.len() > LONG_BYTES)
 }
 
-fn read_all(
-    input: impl Read,
-    to_session: &mpsc::Sender<RxJsonRpcMessage<RoleServer>>,
-    replies: &mpsc::WeakSender<Vec<u8>>,
-) {
+fn read_all(input: impl Read, to_session: &mpsc::Sender<Incoming>, replies: &mpsc::WeakSender<Vec<u8>>) {
     let reply = |line: Vec<u8>| replies.upgrade().is_some_and(|r| r.blocking_send(line).is_ok());
-    let mut framer = Framer::new(input);
+    let (mut framer, scale) = (Framer::new(input), Scale::new());
     while let Some(frame) = framer.next() {
+        let mut weighed = Weighed::default();
+        let refused = |reply| Judged::Reply { reply, under_id: false };
         let judged = match frame {
-            Frame::Line(line) => repair::judge(line),
-            Frame::TooLong(bytes) => Judged::Reply {
-                reply: repair::over_the_limit(&format!("a line of {bytes} bytes")),
-                under_id: false,
+            Frame::Line(line) => match scale.add(line.len()) {
+                Some(bytes) => {
+                    weighed = bytes;
+                    repair::judge(line)
+                }
+                None => refused(repair::too_many_bytes(weight::id(line))),
             },
+            Frame::TooLong(bytes) => refused(repair::over_the_limit(&format!("a line of {bytes} bytes"))),
         };
         let alive = match judged {
-            Judged::Message(message) => to_session.blocking_send(*message).is_ok(),
+            Judged::Message(message) => to_session.blocking_send((*message, weighed)).is_ok(),
             Judged::Reply { reply: line, .. } => reply(line),
             Judged::Nothing => true,
         };

@@ -9,6 +9,10 @@ use rmcp::service::{Peer, RequestContext};
 /// The time between two progress messages of a long call.
 pub const EVERY: Duration = Duration::from_secs(2);
 
+/// Marks a request whose client reads one JSON text and no stream of events, so that it gets no progress.
+#[derive(Clone, Copy)]
+pub struct NoStream;
+
 /// Progress of one call.
 pub struct Progress<'a> {
     token: ProgressToken,

@@ -6,9 +6,11 @@
 //! protocol errors often never reach the model. Nothing is guessed or coerced.
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientRequest, GetMeta, ProtocolVersion};
+use rmcp::model::{ClientRequest, GetMeta, ProtocolVersion, RequestId};
 use rmcp::service::RxJsonRpcMessage;
 use serde_json::{Map, Value, json};
+
+use super::weight;
 
 /// The length of the longest accepted message, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -38,6 +40,9 @@ pub fn judge(line: &[u8]) -> Judged {
     if line.trim_ascii().is_empty() {
         return Judged::Nothing;
     }
+    if let Err(words) = weight::weigh(line) {
+        return refuse(weight::id(line), INVALID_REQUEST, &words);
+    }
     match serde_json::from_slice(line) {
         Ok(Value::Object(message)) => judge_object(message),
         Ok(Value::Array(_)) => {
@@ -53,6 +58,23 @@ pub fn judge(line: &[u8]) -> Judged {
 pub fn over_the_limit(what: &str) -> Vec<u8> {
     let words = format!("{what} is over the limit of {MESSAGE_BYTES_MAX} bytes and was dropped");
     error(None, INVALID_REQUEST, &words)
+}
+
+/// The error for a message that comes while too many large ones are in work.
+#[must_use]
+pub fn too_many_bytes(id: Option<Value>) -> Vec<u8> {
+    error(id, INVALID_REQUEST, "too many large messages are in work: send it again when one is answered")
+}
+
+/// The error for a request whose id another one in flight has, or that is one too many.
+#[must_use]
+pub fn not_taken(id: &RequestId) -> Vec<u8> {
+    let shown = id.to_string();
+    let words = format!(
+        "a request with the id {} is in flight, or hundreds of others are: use another id, and wait for answers",
+        shown.escape_debug()
+    );
+    error(Some(id.clone().into_json_value()), INVALID_REQUEST, &words)
 }
 
 /// The error for a body without a message.
@@ -89,7 +111,14 @@ fn judge_object(mut message: Map<String, Value>) -> Judged {
     if !method.is_string() {
         return refuse(id, INVALID_REQUEST, "`method` must be a string");
     }
-    if id.is_some() && method == "tools/call" {
+    let call = method == "tools/call";
+    // Some clients send every field.
+    if let Some(Value::Object(params)) = message.get_mut("params")
+        && params.get("_meta").is_some_and(Value::is_null)
+    {
+        params.shift_remove("_meta");
+    }
+    if id.is_some() && call {
         if let Err(words) = repair_call(&mut message) {
             return refuse(id, INVALID_PARAMS, words);
         }

@@ -11,9 +11,10 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 
-use super::progress::{self, Progress};
+use super::flight::Flight;
+use super::progress::{self, NoStream, Progress};
 use super::{listing, repair};
-use crate::cancel::Cancel;
+use crate::cancel::{Cancel, OnCancel};
 use crate::error::{Error, Kind};
 use crate::http::Caller;
 use crate::tool::{self, Answer, CallControl, Hints, Service};
@@ -90,10 +91,21 @@ impl Server {
         Self { service: Arc::new(service), closing }
     }
 
+    /// Ends a call with the server, and when its client says so in another message. Lasts as long as what it returns.
+    fn ends(&self, context: &RequestContext<RoleServer>, cancel: &Cancel) -> Vec<OnCancel> {
+        let flight = extension::<Arc<Flight>>(context);
+        let causes = flight.map(|flight| flight.handle()).into_iter().chain([&self.closing]);
+        causes
+            .map(|cause| {
+                let cancel = cancel.clone();
+                cause.on_cancel(move || cancel.cancel())
+            })
+            .collect()
+    }
+
     /// The service that acts as the caller.
     fn service_for(&self, context: &RequestContext<RoleServer>) -> Arc<Service> {
-        let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
-        match caller.and_then(|caller| caller.login.clone()) {
+        match extension::<Caller>(context).and_then(|caller| caller.login.clone()) {
             Some(login) => Arc::new(self.service.acting_as(login)),
             None => Arc::clone(&self.service),
         }
@@ -111,6 +123,7 @@ impl Server {
         if looks && context.meta.get_progress_token().is_none() {
             let (service, control) = (self.service_for(&context), CallControl::default());
             let _bridge = CancelBridge::new(context.ct.clone().cancelled_owned(), control.handle());
+            let _ended = self.ends(&context, control.handle());
             let input = request.arguments.map_or(Value::Null, Value::Object);
             return tokio::task::block_in_place(|| {
                 result(tool::call(&service, &request.name, input, &control))
@@ -129,26 +142,27 @@ impl Server {
         let control = Arc::new(CallControl::default());
         // Over HTTP the call is dropped when its connection is dropped.
         let _gone = Gone(control.handle().clone());
-        let cancel = control.handle().clone();
-        let _closing = self.closing.on_cancel(move || cancel.cancel());
+        let _ended = self.ends(&context, control.handle());
         let mut job = tokio::task::spawn_blocking({
             let (service, control, name) = (self.service_for(&context), Arc::clone(&control), name.clone());
             let input = request.arguments.map_or(Value::Null, Value::Object);
             move || result(tool::call(&service, &name, input, &control))
         });
-        let progress = Progress::wanted(&context);
-        let answer = loop {
-            tokio::select! {
-                done = &mut job => break done,
-                () = context.ct.cancelled() => {
-                    control.cancel();
-                    break job.await;
-                }
-                () = tokio::time::sleep(progress::EVERY), if progress.is_some() => {
-                    if let Some(progress) = &progress {
-                        progress.tell(control.last_line()).await;
-                    }
-                }
+        let progress = Progress::wanted(&context).filter(|_| extension::<NoStream>(&context).is_none());
+        // A client that takes no progress, or a session that ends, does not hold up the answer.
+        let told = async {
+            let Some(progress) = progress else { return std::future::pending().await };
+            loop {
+                tokio::time::sleep(progress::EVERY).await;
+                progress.tell(control.last_line()).await;
+            }
+        };
+        let answer = tokio::select! {
+            done = &mut job => done,
+            () = told => unreachable!("it goes on until it is dropped"),
+            () = context.ct.cancelled() => {
+                control.cancel();
+                job.await
             }
         };
         answer.unwrap_or_else(|e| {
@@ -156,6 +170,12 @@ impl Server {
             result(Answer::refused(&name, false, Vec::new(), error.into()))
         })
     }
+}
+
+/// What was found out about a request before it came here, by the transport or by the layers of the HTTP server.
+fn extension<T: Send + Sync + 'static>(context: &RequestContext<RoleServer>) -> Option<&T> {
+    let by_layers = || context.extensions.get::<Parts>()?.extensions.get();
+    context.extensions.get().or_else(by_layers)
 }
 
 /// Cancels a call when nobody waits for it any more.

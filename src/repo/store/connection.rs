@@ -1,12 +1,15 @@
 //! Read-only connections to a repository file.
 
+use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{Access, access};
 
-use crate::error::Error;
+use crate::error::{Error, Kind};
 
 /// How long a read waits for a lock that another process holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -50,9 +53,29 @@ pub(super) fn needs_writing(e: &rusqlite::Error) -> bool {
 }
 
 pub(super) fn cannot_read(path: &Path, e: rusqlite::Error) -> Error {
+    let denied = needs_writing(&e).then(|| denied_by_disk(path)).flatten();
     let below = Error::from(e);
+    if let Some(why) = denied {
+        return Error::new(Kind::Denied, why).with_hint(Error::ON_DISK).caused_by(below);
+    }
     let what = format!("cannot read repository `{}`: {below}", path.display());
     Error::new(below.kind(), what).caused_by(below)
+}
+
+/// Why the disk lets nobody work with the file that is at `path`. The log beside it makes even a read write to its
+/// folder. The file is asked for and not opened: closing it would drop SQLite's locks.
+fn denied_by_disk(path: &Path) -> Option<String> {
+    path.metadata().ok().filter(Metadata::is_file)?;
+    let shown = path.display();
+    if let Err(e) = access(path, Access::READ_OK) {
+        return Some(format!("repository `{shown}` cannot be read: {}", io::Error::from(e)));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    [("it", path), ("its folder", folder)].into_iter().find_map(|(what, place)| {
+        let e = access(place, Access::WRITE_OK).err()?;
+        let why = io::Error::from(e);
+        Some(format!("repository `{shown}` can be read but not written: {what} is not writable: {why}"))
+    })
 }
 
 /// Whether the database has a table of this name.
