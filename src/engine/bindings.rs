@@ -195,12 +195,21 @@ impl Default for OcxStored {
     }
 }
 unsafe extern "C" {
-    pub fn ocx_transaction_crosslink(
+    pub fn ocx_transaction_link_begin(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
+}
+unsafe extern "C" {
+    pub fn ocx_transaction_link(
         arg1: *mut OcxSession,
         stored: *const OcxStored,
         count: usize,
         arg2: *mut OcxOutcome,
     );
+}
+unsafe extern "C" {
+    pub fn ocx_transaction_link_end(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
+}
+unsafe extern "C" {
+    pub fn ocx_transaction_compact(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
 }
 unsafe extern "C" {
     pub fn ocx_transaction_filled(

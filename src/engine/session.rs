@@ -141,13 +141,31 @@ impl Session {
         (outcome, number)
     }
 
-    /// Links stored artifacts into the derived tables, in a transaction.
-    pub fn transaction_crosslink(&mut self, artifacts: &[(c_int, &[u8])]) -> CallOutcome {
+    /// Begins to link artifacts in, in a transaction.
+    pub fn transaction_link_begin(&mut self) -> CallOutcome {
+        // SAFETY: I2 - as in `command`.
+        self.call(|s, o| unsafe { c::ocx_transaction_link_begin(s, o) })
+    }
+
+    /// Links stored artifacts into the derived tables.
+    pub fn transaction_link(&mut self, artifacts: &[(c_int, &[u8])]) -> CallOutcome {
         let text = |text: &[u8]| c::OcxText { data: text.as_ptr().cast(), size: text.len() };
         let stored: Vec<_> =
             artifacts.iter().map(|&(rid, expanded)| c::OcxStored { rid, text: text(expanded) }).collect();
         // SAFETY: I2, I5 - as in `command`; `stored` and what it names outlive the call.
-        self.call(|s, o| unsafe { c::ocx_transaction_crosslink(s, stored.as_ptr(), stored.len(), o) })
+        self.call(|s, o| unsafe { c::ocx_transaction_link(s, stored.as_ptr(), stored.len(), o) })
+    }
+
+    /// Ends what was begun.
+    pub fn transaction_link_end(&mut self) -> CallOutcome {
+        // SAFETY: I2 - as in `command`.
+        self.call(|s, o| unsafe { c::ocx_transaction_link_end(s, o) })
+    }
+
+    /// Stores more artifacts as deltas.
+    pub fn transaction_compact(&mut self) -> CallOutcome {
+        // SAFETY: I2 - as in `command`.
+        self.call(|s, o| unsafe { c::ocx_transaction_compact(s, o) })
     }
 
     /// Links in what waited for artifacts that had no content.

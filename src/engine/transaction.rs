@@ -4,6 +4,7 @@
 //! The modules above decide what is written; this one keeps the transaction whole.
 
 use std::ffi::CString;
+use std::ops::Deref;
 
 use rusqlite::Connection;
 
@@ -89,19 +90,53 @@ impl<'a> Transaction<'a> {
         Ok(rid.into())
     }
 
-    /// Has Fossil's code link stored artifacts into the derived tables, as after a pull. Mere contents stay as they are.
-    /// Each row number comes with the artifact's expanded text, or with no text if Fossil's code is to expand it.
+    /// Has Fossil's code link stored artifacts into the derived tables, as after a pull. `next` gives some at a time, and
+    /// none at the end. Mere contents stay as they are. Each row number comes with the artifact's expanded text, or with
+    /// no text if Fossil's code is to expand it.
+    ///
+    /// # Errors
+    /// Those of `next`, and what Fossil's code met. The transaction cannot go on then.
+    pub fn link<T>(&mut self, mut next: impl FnMut() -> Result<Vec<(i64, T)>>) -> Result<()>
+    where
+        T: Deref<Target: AsRef<[u8]>>,
+    {
+        let what = "cannot link the artifacts in";
+        let outcome = self.turn(Session::transaction_link_begin)?;
+        self.finish(what, &outcome)?;
+        loop {
+            // What was begun cannot be left.
+            let some = next().inspect_err(|_| self.broken = true)?;
+            if some.is_empty() {
+                break;
+            }
+            let numbers = numbers(some.iter().map(|&(rid, _)| rid))?;
+            // Fossil's code cannot count a larger text. It expands such content itself and finds that it is no artifact.
+            let texts = some.iter().map(|(_, text)| text.as_ref());
+            let texts = texts.map(|text| if i32::try_from(text.len()).is_ok() { text } else { &[] });
+            let stored: Vec<(i32, &[u8])> = numbers.into_iter().zip(texts).collect();
+            let outcome = self.turn(|s| s.transaction_link(&stored))?;
+            self.finish(what, &outcome)?;
+        }
+        let outcome = self.turn(Session::transaction_link_end)?;
+        self.finish(what, &outcome)
+    }
+
+    /// As [`link`](Self::link), with all artifacts at once.
+    ///
+    /// # Errors
+    /// As for [`link`](Self::link).
+    pub fn crosslink(&mut self, artifacts: &[(i64, &[u8])]) -> Result<()> {
+        let mut all = Some(artifacts.to_vec());
+        self.link(|| Ok(all.take().unwrap_or_default()))
+    }
+
+    /// Has Fossil's code store more artifacts as deltas from others, so that the file takes less space.
     ///
     /// # Errors
     /// What Fossil's code met. The transaction cannot go on then.
-    pub fn crosslink(&mut self, artifacts: &[(i64, &[u8])]) -> Result<()> {
-        let numbers = numbers(artifacts.iter().map(|&(rid, _)| rid))?;
-        // Fossil's code cannot count a larger text. It expands such content itself and finds that it is no artifact.
-        let texts =
-            artifacts.iter().map(|&(_, text)| if i32::try_from(text.len()).is_ok() { text } else { &[] });
-        let stored: Vec<_> = numbers.into_iter().zip(texts).collect();
-        let outcome = self.turn(|s| s.transaction_crosslink(&stored))?;
-        self.finish("cannot link the artifacts in", &outcome)
+    pub fn compact(&mut self) -> Result<()> {
+        let outcome = self.turn(Session::transaction_compact)?;
+        self.finish("cannot compact the repository", &outcome)
     }
 
     /// Links in what waited for artifacts that were known without their content and have it now.

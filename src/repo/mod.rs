@@ -8,5 +8,5 @@ pub mod store;
 mod transaction_tests;
 
 pub use repository::{NewRepository, Repository};
-pub(crate) use repository::{make_aside, new_file, remove_unless};
+pub(crate) use repository::{make_aside, new_file, remove_unless, vacuum};
 pub use store::Store;

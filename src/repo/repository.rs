@@ -152,6 +152,11 @@ fn text(path: &Path) -> Result<&str> {
     })
 }
 
+/// Gives the pages of a repository back that nothing uses.
+pub(crate) fn vacuum(path: &Path) -> Result<()> {
+    Ok(writer(path)?.execute_batch("VACUUM")?)
+}
+
 fn write_ahead(path: &Path) -> Result<()> {
     writer(path)?.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
     Ok(())

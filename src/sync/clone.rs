@@ -13,7 +13,7 @@ use crate::engine::{self, Transaction};
 use crate::error::{Error, Kind, Result};
 use crate::format::sync_message::{Card, setting};
 use crate::name::User;
-use crate::repo::{Repository, make_aside, new_file, remove_unless};
+use crate::repo::{Repository, make_aside, new_file, remove_unless, vacuum};
 use crate::transfer::{Origin, receive};
 
 /// The most characters that a project's name may have.
@@ -61,10 +61,13 @@ fn clone_aside(remote: &Remote, path: &Path, user: &User, options: &SyncOptions)
     engine::new_clone(path, user.as_str(), rounds.peer.project())?;
     let received = engine::transaction(path, user.as_str(), move |transaction| {
         set_name(transaction, name.as_deref())?;
-        receive(transaction, &staged, Origin::Server, None)
+        let received = receive(transaction, &staged, Origin::Server, None)?;
+        transaction.compact()?;
+        Ok(received)
     });
     received.map_err(|e| rounds.peer.blame(e))?;
-    engine::close(path)
+    engine::close(path)?;
+    vacuum(path)
 }
 
 /// Asks for all artifacts by their numbers there.

@@ -1,12 +1,22 @@
 //! Linking stored artifacts in, which Fossil's code does.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
 use rusqlite::Connection;
 
+use super::bases::Bases;
 use super::judge::Likely;
+use super::row::Basis;
 use super::staged::Staged;
 use super::store::Stored;
 use crate::engine::Transaction;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
+
+/// How many artifacts are linked in by one call.
+const BATCH: usize = 64;
 
 /// New artifacts from which on the planner's statistics are made anew at once.
 const ANALYZED_FROM: usize = 200;
@@ -16,7 +26,7 @@ const LINKED: [&str; 7] = ["blob", "delta", "event", "leaf", "mlink", "plink", "
 
 /// Has Fossil's code link in what is new. Check-ins come first, by their time, so that Fossil finds most parents
 /// linked in and at hand. Where there are too many for that, each comes after what it is a delta from, as in a
-/// rebuild: Fossil's code expands them itself then, and that basis is at hand.
+/// rebuild, and is expanded on another thread meanwhile.
 pub(super) fn link(
     transaction: &mut Transaction<'_>,
     staged: &Staged,
@@ -24,18 +34,61 @@ pub(super) fn link(
     linked: &[Likely],
 ) -> Result<()> {
     let mut new: Vec<_> = linked.iter().filter(|likely| stored.is_new(likely.row)).collect();
+    forget_statistics(transaction.connection())?;
     if new.iter().all(|likely| likely.text().is_some()) {
         new.sort_unstable_by_key(|likely| (&likely.sniffed, staged.rows()[likely.row].id));
+        let all: Vec<_> =
+            new.iter().map(|likely| (stored.rids[likely.row], likely.text().unwrap_or_default())).collect();
+        transaction.crosslink(&all)?;
+    } else {
+        let rows: HashSet<usize> = new.iter().map(|likely| likely.row).collect();
+        link_many(transaction, staged, stored, &rows)?;
     }
-    let linked: Vec<_> =
-        new.iter().map(|likely| (stored.rids[likely.row], likely.text().unwrap_or_default())).collect();
-    forget_statistics(transaction.connection())?;
-    transaction.crosslink(&linked)?;
     renew_statistics(transaction.connection(), stored.new)?;
     if !stored.filled.is_empty() {
         transaction.filled(&stored.filled)?;
     }
     Ok(())
+}
+
+/// Links rows in while others are expanded.
+fn link_many(
+    transaction: &mut Transaction<'_>,
+    staged: &Staged,
+    stored: &Stored,
+    rows: &HashSet<usize>,
+) -> Result<()> {
+    let needed = staged.order().with_what_it_builds_on(staged.rows(), rows);
+    let mut bases = Bases::of(transaction.connection(), staged)?;
+    let mut external: HashMap<Hash, Arc<Vec<u8>>> = HashMap::new();
+    for &root in staged.order().roots().iter().filter(|root| needed[**root as usize]) {
+        if let Basis::External(hash) = staged.rows()[root as usize].basis {
+            external.insert(hash, bases.content(&hash)?);
+        }
+    }
+    drop(bases);
+    let (ready, coming) = mpsc::sync_channel::<(i64, Arc<Vec<u8>>)>(2 * BATCH);
+    thread::scope(|scope| {
+        let expanding = scope.spawn(|| {
+            let known = |hash: &Hash| external.get(hash).cloned().ok_or_else(gone);
+            staged.walk_some(&needed, known, |expanded| {
+                // Where nobody listens any more, the other side has its own error.
+                let is_over = rows.contains(&expanded.row)
+                    && ready.send((stored.rids[expanded.row], expanded.content)).is_err();
+                if is_over { Err(gone()) } else { Ok(()) }
+            })?;
+            drop(ready);
+            Ok(())
+        });
+        let linked = transaction.link(|| Ok(coming.iter().take(BATCH).collect()));
+        drop(coming);
+        let expanded = expanding.join().unwrap_or_else(|_| Err(gone()));
+        linked.and(expanded)
+    })
+}
+
+fn gone() -> Error {
+    Error::new(Kind::Internal, "the thread that expands artifacts has broken off")
 }
 
 /// Lets the planner forget how few rows there were before. By the old numbers it would read whole tables for each

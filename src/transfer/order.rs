@@ -1,6 +1,8 @@
 //! The order in which a set of artifacts is expanded: each after its basis, and so that few contents
 //! must be kept at a time, however deep or broad the deltas are.
 
+use std::collections::HashSet;
+
 use super::row::{Basis, Row};
 use crate::error::{Error, Kind, Result};
 
@@ -55,6 +57,20 @@ impl Order {
     /// contents to keep at a time are at most as many as the number of rows has binary digits.
     pub fn children(&self, row: u32) -> &[u32] {
         &self.children[self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize]
+    }
+
+    /// Which rows must be expanded for some of them: those, and what they are deltas from.
+    pub fn with_what_it_builds_on(&self, rows: &[Row], some: &HashSet<usize>) -> Vec<bool> {
+        let mut needed = vec![false; rows.len()];
+        for &row in some {
+            let mut at = row;
+            while !std::mem::replace(&mut needed[at], true)
+                && let Basis::Row(basis) = rows[at].basis
+            {
+                at = basis;
+            }
+        }
+        needed
     }
 
     /// All rows that can be reached from the roots, parents first.

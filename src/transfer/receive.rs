@@ -22,6 +22,10 @@ use crate::error::Result;
 use crate::name::{Branch, Hash, User};
 use crate::repo::Store;
 
+/// From so many rows on, linking is worth a wider cache of pages: it looks rows up all over the file.
+const MANY_ROWS: usize = 20_000;
+const WIDE_CACHE: &str = "PRAGMA cache_size=-131072";
+
 /// How artifacts are taken in.
 #[derive(Clone)]
 pub struct Import {
@@ -152,6 +156,10 @@ pub(crate) fn receive(
     let (findings, not_linked) = judge(transaction.connection(), staged, origin)?;
     let receipt = transaction.receipt()?;
     let db = transaction.connection();
+    let cache: i64 = db.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
+    if staged.rows().len() >= MANY_ROWS {
+        db.execute_batch(WIDE_CACHE)?;
+    }
     let stored = store(db, staged, receipt, origin, progress)?;
     if !origin.is_server() {
         rules::no_content_is_control(db, &findings, &stored)?;
@@ -160,6 +168,7 @@ pub(crate) fn receive(
     let mut likely = staged.take_likely();
     likely.retain(|likely| !not_linked.contains_key(&likely.row));
     link(transaction, staged, &stored, &likely)?;
+    transaction.connection().pragma_update(None, "cache_size", cache)?;
     let mut check_ins = in_order(staged, &findings, &stored);
     check_ins.retain(|row| !not_linked.contains_key(row));
     if !origin.is_server() {

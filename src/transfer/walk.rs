@@ -23,6 +23,16 @@ impl Staged {
     /// Calls `visit` with each artifact after its basis. `external` gives the contents that are not in the set.
     pub(super) fn walk(
         &self,
+        external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
+        visit: impl FnMut(Expanded<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.walk_some(&vec![true; self.rows().len()], external, visit)
+    }
+
+    /// As [`walk`](Self::walk), without the rows that are not `needed` and what is a delta from them.
+    pub(super) fn walk_some(
+        &self,
+        needed: &[bool],
         mut external: impl FnMut(&Hash) -> Result<Arc<Vec<u8>>>,
         mut visit: impl FnMut(Expanded<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -30,7 +40,7 @@ impl Staged {
         let mut reader = self.source().reader()?;
         let mut packed = Vec::new();
         let mut open = Open { frames: Vec::new(), bytes: 0, max: held_max(self.source().received()) };
-        for &root in self.order().roots() {
+        for &root in self.order().roots().iter().filter(|root| needed[**root as usize]) {
             let basis = match self.rows()[root as usize].basis {
                 Basis::External(hash) => Some(external(&hash)?),
                 _ => None,
@@ -53,6 +63,9 @@ impl Staged {
                 open.push(&content, self.order().children(index));
                 visit(Expanded { row: index as usize, packed: &packed, content })?;
                 next = open.next();
+                while next.as_ref().is_some_and(|(child, _)| !needed[*child as usize]) {
+                    next = open.next();
+                }
             }
         }
         Ok(())

@@ -77,9 +77,18 @@ void ocx_transaction_put(OcxSession *s, const OcxArtifact *a, int *rid, OcxOutco
   OcxModPut p = { a, rid };
   run(s, ocx_mod_transaction_put, &p, o);
 }
-void ocx_transaction_crosslink(OcxSession *s, const OcxStored *stored, size_t count, OcxOutcome *o){
-  OcxModCrosslink x = { stored, count };
-  run(s, ocx_mod_transaction_crosslink, &x, o);
+void ocx_transaction_link_begin(OcxSession *s, OcxOutcome *o){
+  run(s, ocx_mod_transaction_link_begin, 0, o);
+}
+void ocx_transaction_link(OcxSession *s, const OcxStored *stored, size_t count, OcxOutcome *o){
+  OcxModLink x = { stored, count };
+  run(s, ocx_mod_transaction_link, &x, o);
+}
+void ocx_transaction_link_end(OcxSession *s, OcxOutcome *o){
+  run(s, ocx_mod_transaction_link_end, 0, o);
+}
+void ocx_transaction_compact(OcxSession *s, OcxOutcome *o){
+  run(s, ocx_mod_transaction_compact, 0, o);
 }
 void ocx_transaction_filled(OcxSession *s, const int *rids, size_t count, OcxOutcome *o){
   OcxModFilled x = { rids, count };

@@ -162,23 +162,51 @@ int ocx_mod_transaction_put(const void *pArg){
 }
 
 /*
-** Link stored artifacts in.  Fossil's code did not store them and may think that they are missing.
+** Link stored artifacts in, in several calls between a first and a last one.  Fossil's code did not store them and may
+** think that they are missing.
 */
-int ocx_mod_transaction_crosslink(const void *pArg){
-  const OcxModCrosslink *p = pArg;
-  size_t i;
+int ocx_mod_transaction_link_begin(const void *unused){
   content_clear_cache(0);
   manifest_crosslink_begin();
-  for(i=0; i<p->count; i++){
-    const OcxStored *pStored = &p->stored[i];
-    Blob content;
-    /* The parser writes into the text, and the cache of manifests keeps it. */
-    blob_init(&content, 0, 0);
-    blob_append(&content, pStored->text.data, (int)pStored->text.size);
-    if( pStored->text.size==0 && !content_get(pStored->rid, &content) ) continue;
-    manifest_crosslink(pStored->rid, &content, MC_NO_ERRORS);
+  return 0;
+}
+
+static void ocx_copy_text(const OcxText *p, Blob *pOut){
+  /* The parser writes into the text, and the cache of manifests keeps it. */
+  blob_init(pOut, 0, 0);
+  blob_append(pOut, p->data, (int)p->size);
+}
+
+/* A check-in's parent comes next, or has come: it is read from the cache. */
+static void ocx_link_one(const OcxStored *p, const OcxStored *pNext){
+  Blob content;
+  if( pNext && pNext->text.size ){
+    ocx_copy_text(&pNext->text, &content);
+    content_cache_insert(pNext->rid, &content);
   }
+  ocx_copy_text(&p->text, &content);
+  if( p->text.size==0 && !content_get(p->rid, &content) ) return;
+  manifest_crosslink(p->rid, &content, MC_NO_ERRORS);
+}
+
+int ocx_mod_transaction_link(const void *pArg){
+  const OcxModLink *p = pArg;
+  size_t i;
+  for(i=0; i<p->count; i++) ocx_link_one(&p->stored[i], i+1<p->count ? &p->stored[i+1] : 0);
+  return 0;
+}
+
+int ocx_mod_transaction_link_end(const void *unused){
   manifest_crosslink_end(MC_NONE);
+  return 0;
+}
+
+/*
+** Make more artifacts deltas from others, for less space.
+*/
+int ocx_mod_transaction_compact(const void *unused){
+  content_clear_cache(0);
+  extra_deltification(0);
   return 0;
 }
 

@@ -119,8 +119,14 @@ typedef struct OcxStored {
   OcxText text;         /* what the artifact is, expanded; of no size where Fossil's code is to expand it */
 } OcxStored;
 
-/* Links stored artifacts in: check-ins, tags, pages; mere contents are passed over. */
-void ocx_transaction_crosslink(OcxSession*, const OcxStored *stored, size_t count, OcxOutcome*);
+/* Links stored artifacts in: check-ins, tags, pages; mere contents are passed over. Between a begin and an end there may
+** be several calls. */
+void ocx_transaction_link_begin(OcxSession*, OcxOutcome*);
+void ocx_transaction_link(OcxSession*, const OcxStored *stored, size_t count, OcxOutcome*);
+void ocx_transaction_link_end(OcxSession*, OcxOutcome*);
+
+/* Stores more artifacts as deltas, for less space. */
+void ocx_transaction_compact(OcxSession*, OcxOutcome*);
 
 /* Links in what has waited for stored artifacts that were known without their content. */
 void ocx_transaction_filled(OcxSession*, const int *rids, size_t count, OcxOutcome*);

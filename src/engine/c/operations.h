@@ -13,7 +13,7 @@ typedef struct OcxModRemote { const char *url, *password; } OcxModRemote;
 typedef struct OcxModAdopt { const char *path, *local_user; } OcxModAdopt;
 typedef struct OcxModBegin { const char *user; sqlite3 **db; } OcxModBegin;
 typedef struct OcxModPut { const OcxArtifact *artifact; int *rid; } OcxModPut;
-typedef struct OcxModCrosslink { const OcxStored *stored; size_t count; } OcxModCrosslink;
+typedef struct OcxModLink { const OcxStored *stored; size_t count; } OcxModLink;
 typedef struct OcxModFilled { const int *rids; size_t count; } OcxModFilled;
 
 int ocx_mod_command(const void*);          /* OcxModCommand */
@@ -24,7 +24,10 @@ int ocx_mod_check_in(const void*);         /* OcxCheckIn */
 int ocx_mod_transaction_begin(const void*);     /* OcxModBegin */
 int ocx_mod_transaction_receipt(const void*);   /* int*: where the number goes */
 int ocx_mod_transaction_put(const void*);       /* OcxModPut */
-int ocx_mod_transaction_crosslink(const void*); /* OcxModCrosslink */
+int ocx_mod_transaction_link_begin(const void*);
+int ocx_mod_transaction_link(const void*);      /* OcxModLink */
+int ocx_mod_transaction_link_end(const void*);
+int ocx_mod_transaction_compact(const void*);
 int ocx_mod_transaction_filled(const void*);    /* OcxModFilled */
 int ocx_mod_transaction_end(const void*);
 int ocx_mod_set_remote(const void*);       /* OcxModRemote */
