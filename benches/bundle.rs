@@ -163,9 +163,8 @@ fn verify_ways<'a>(place: &'a Place<'a>) -> Vec<Way<'a>> {
     spawned.args(["bundle", "ls"]).arg(&place.bundle).stdout(std::process::Stdio::null());
     spawned.env("HOME", place.home()).current_dir(&place.folder);
     let in_process = || Ok(Bundle::open(&place.bundle)?.contents().map(drop)?);
-    let spawned = move || match spawned.status()?.success() {
-        true => Ok(()),
-        false => Err("ocx bundle ls failed".into()),
+    let spawned = move || {
+        if spawned.status()?.success() { Ok(()) } else { Err("ocx bundle ls failed".into()) }
     };
     vec![Way::plain("OCX, in-process", in_process), Way::plain("ocx bundle ls, spawned", spawned)]
 }

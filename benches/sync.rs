@@ -323,16 +323,13 @@ impl Git {
 /// Measures a clone of a history by each program, and compares the files that are made.
 fn clone(folder: &Path, options: &Options) -> Result<()> {
     fs::create_dir_all(folder)?;
-    let (path, git) = match common::own_repository() {
-        Some(own) => {
-            let path = folder.join("server.fossil");
-            Repository::clone_file(&own, &path, &user()?)?;
-            (path, None)
-        }
-        None => {
-            let history = History::generated(if options.quick { 60 } else { 1_000 }, folder)?;
-            (history.whole, if options.alone { None } else { history.git })
-        }
+    let (path, git) = if let Some(own) = common::own_repository() {
+        let path = folder.join("server.fossil");
+        Repository::clone_file(&own, &path, &user()?)?;
+        (path, None)
+    } else {
+        let history = History::generated(if options.quick { 60 } else { 1_000 }, folder)?;
+        (history.whole, if options.alone { None } else { history.git })
     };
     let check_ins = count(&path, "SELECT count(*) FROM event WHERE type='ci'")?;
     let artifacts = count(&path, "SELECT count(*) FROM blob")?;

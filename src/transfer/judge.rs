@@ -16,7 +16,7 @@ use crate::format::artifact::{Manifest, Sniffed, looks_like_artifact, sniff, tag
 use crate::name::Hash;
 
 /// Bytes of contents that may wait for a thread.
-const WAITING_MAX: usize = 16 << 20;
+const WAITING_MAX: usize = 8 << 20;
 /// How many contents a thread takes at a time, and at most how many bytes, unless one has more. They are hashed side
 /// by side.
 const BATCH: usize = 32;

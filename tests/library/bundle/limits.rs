@@ -125,7 +125,7 @@ fn v09_a_cancel_in_the_middle_of_an_import_leaves_nothing() {
     let from_inside = cancel.clone();
     let progress = move |done, _| {
         if done == 5 {
-            from_inside.cancel()
+            from_inside.cancel();
         }
     };
     let import = Import { progress: Some(Arc::new(progress)), ..Import::by(ann()) };
@@ -143,7 +143,7 @@ fn v09_a_cancelled_export_leaves_no_file() {
     let from_inside = cancel.clone();
     let selection = Selection::descendants(place.root()).with_progress(Arc::new(move |done, _| {
         if done == 5 {
-            from_inside.cancel()
+            from_inside.cancel();
         }
     }));
     let refused = with_cancel(&cancel, || place.here.export_bundle(&place.path("b"), &selection));
