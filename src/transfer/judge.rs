@@ -22,7 +22,7 @@ const WAITING_MAX: usize = 8 << 20;
 const BATCH: usize = 32;
 const BATCH_BYTES: usize = 4 << 20;
 /// Bytes of likely artifacts that stay at hand after the walk.
-const KEPT_MAX: usize = 24 << 20;
+const KEPT_MAX: usize = 8 << 20;
 /// The most threads that verify.
 const THREADS_MAX: usize = 8;
 
