@@ -155,8 +155,7 @@ fn rho_pi(simd: V3, words: &[u64x4; 25]) -> [u64x4; 25] {
 
 /// Each word mixed with the next of its row where the one after that is set.
 #[inline(always)]
-fn chi(simd: V3, words: &[u64x4; 25]) -> [u64x4; 25] {
-    let mut mixed = *words;
+fn chi(simd: V3, words: &[u64x4; 25], mixed: &mut [u64x4; 25]) {
     macro_rules! row { ($($y:literal)*) => { $(
         mixed[$y] = simd.xor_u64x4(words[$y], simd.and_u64x4(simd.not_u64x4(words[$y + 1]), words[$y + 2]));
         mixed[$y + 1] = simd.xor_u64x4(words[$y + 1], simd.and_u64x4(simd.not_u64x4(words[$y + 2]), words[$y + 3]));
@@ -165,7 +164,6 @@ fn chi(simd: V3, words: &[u64x4; 25]) -> [u64x4; 25] {
         mixed[$y + 4] = simd.xor_u64x4(words[$y + 4], simd.and_u64x4(simd.not_u64x4(words[$y]), words[$y + 1]));
     )* } }
     row!(0 5 10 15 20);
-    mixed
 }
 
 /// Keccak-f[1600] in all lanes.
@@ -174,7 +172,8 @@ fn permute(simd: V3, state: &mut [[u64; LANES]; 25]) {
     let mut words: [u64x4; 25] = std::array::from_fn(|at| cast(state[at]));
     for round in ROUNDS {
         theta(simd, &mut words);
-        words = chi(simd, &rho_pi(simd, &words));
+        let moved = rho_pi(simd, &words);
+        chi(simd, &moved, &mut words);
         words[0] = simd.xor_u64x4(words[0], simd.splat_u64x4(round));
     }
     for (lane, word) in state.iter_mut().zip(words) {
