@@ -2,8 +2,8 @@
 //! `git bundle`. How much memory does that need? How much does the repository grow? How small is the bundle on the
 //! wire?
 //!
-//! `cargo bench --bench bundle -- [--quick|--alone] [CHECK-INS ...]`. `OCX_BENCH_REPO=path` uses the history of your
-//! own repository: its newest check-ins on trunk, as many as the number given.
+//! `cargo bench --bench bundle -- [--quick|--alone] [CHECK-INS ...]`. `OCX_BENCH_REPOSITORY=path` uses the history of your
+//! own repository: the check-ins between its main branch's tip and the ancestor that lies the number given before it.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 mod common;
@@ -100,6 +100,7 @@ fn measure(check_ins: usize, options: &Options) -> Result<[Vec<Series>; 2]> {
     let rounds = options.rounds(if check_ins > 2_000 { 3 } else { 5 });
     let exports = interleaved(export_ways(&place, options)?, rounds)?;
     table("Export", &exports);
+    table("Verify", &interleaved(verify_ways(&place), rounds)?);
     let imports = interleaved(import_ways(&place, options)?, rounds)?;
     table("Import", &imports);
     for (what, series) in [("export", &exports), ("import", &imports)] {
@@ -112,7 +113,7 @@ fn measure(check_ins: usize, options: &Options) -> Result<[Vec<Series>; 2]> {
             );
         }
     }
-    sizes(&place, &bundle, options)?;
+    sizes(&place, &bundle, expanded, options)?;
     Ok([exports, imports])
 }
 
@@ -134,7 +135,9 @@ fn export_ways<'a>(place: &'a Place<'a>, options: &Options) -> Result<Vec<Way<'a
                 let _ = fs::remove_file(&path);
                 let (from, file) = (place.history.first.to_string(), path.display().to_string());
                 let whole = whole.display().to_string();
-                let args = ["bundle", "export", &file, "--standalone", "--from", &from, "-R", &whole];
+                let mut args = vec!["bundle", "export", &file, "--standalone", "--from", &from, "-R", &whole];
+                let to = place.history.last.map(|last| last.to_string());
+                args.extend(to.iter().flat_map(|to| ["--to", to]));
                 timed(|| place.fossil(program, &args))
             }));
         }
@@ -143,10 +146,27 @@ fn export_ways<'a>(place: &'a Place<'a>, options: &Options) -> Result<Vec<Way<'a
         ways.push(Way::new("git bundle create", move |_| {
             let file = place.folder.join("out.git-bundle").display().to_string();
             let _ = fs::remove_file(&file);
-            timed(|| GIT.run(&place.home(), git, ["bundle", "create", "-q", &file, "start..main"]).map(drop))
+            timed(|| GIT.run(&place.home(), git, git_bundle(&file)).map(drop))
         }));
     }
     Ok(ways)
+}
+
+/// The words with which git bundles what follows the start.
+fn git_bundle(file: &str) -> [&str; 6] {
+    ["bundle", "create", "-q", file, "--branches", "^start"]
+}
+
+/// Nothing else verifies a bundle: `fossil bundle ls` lists what it says of itself.
+fn verify_ways<'a>(place: &'a Place<'a>) -> Vec<Way<'a>> {
+    let mut spawned = std::process::Command::new(OCX);
+    spawned.args(["bundle", "ls"]).arg(&place.bundle).stdout(std::process::Stdio::null());
+    spawned.env("HOME", place.home()).current_dir(&place.folder);
+    let in_process = || Ok(Bundle::open(&place.bundle)?.contents().map(drop)?);
+    let spawned = move || {
+        if spawned.status()?.success() { Ok(()) } else { Err("ocx bundle ls failed".into()) }
+    };
+    vec![Way::plain("OCX, in-process", in_process), Way::plain("ocx bundle ls, spawned", spawned)]
 }
 
 fn import_ways<'a>(place: &'a Place<'a>, options: &Options) -> Result<Vec<Way<'a>>> {
@@ -176,7 +196,7 @@ fn import_ways<'a>(place: &'a Place<'a>, options: &Options) -> Result<Vec<Way<'a
     }
     if let Some(git) = &place.history.git {
         let bundle = place.folder.join("kept.git-bundle").display().to_string();
-        GIT.run(&place.home(), git, ["bundle", "create", "-q", &bundle, "start..main"])?;
+        GIT.run(&place.home(), git, git_bundle(&bundle))?;
         ways.push(Way::new("git bundle unbundle", move |_| {
             let clone = place.folder.join("clone.git");
             let _ = fs::remove_dir_all(&clone);
@@ -198,7 +218,7 @@ fn spawned_import(place: &Place<'_>, receiver: &Path) -> std::process::Command {
 }
 
 /// Prints the memory, the growth of the repository, and the size on the wire.
-fn sizes(place: &Place<'_>, bundle: &Bundle, options: &Options) -> Result<()> {
+fn sizes(place: &Place<'_>, bundle: &Bundle, expanded: u64, options: &Options) -> Result<()> {
     println!("\n## Sizes\n\n| what | OCX | fossil |\n|---|---:|---:|");
     let ours = place.receiver("ours")?;
     let before = fs::metadata(&ours)?.len();
@@ -229,7 +249,11 @@ fn sizes(place: &Place<'_>, bundle: &Bundle, options: &Options) -> Result<()> {
         ratio(artifacts(&ours)?.saturating_sub(artifacts(&place.history.start)?), bundle.size()),
         ratio(other_artifacts.saturating_sub(artifacts(&place.history.start)?), bundle.size())
     );
-    println!("| bundle file | {:.2} MB | |", megabytes(bundle.size()));
+    let plain = place.folder.join("out.bundle");
+    let plain = fs::metadata(&plain).map_or(0, |meta| meta.len());
+    println!("| bundle file | {:.2} MB | {:.2} MB |", megabytes(bundle.size()), megabytes(plain));
+    println!("| expanded / bundle file | {:.0} | |", ratio(expanded, bundle.size()));
+    println!("| artifacts in it that are whole | {} | |", wholes(&place.bundle)?);
     let wire = place.folder.join("wire");
     let mut written = 0;
     let writing = timed(|| {
@@ -238,6 +262,7 @@ fn sizes(place: &Place<'_>, bundle: &Bundle, options: &Options) -> Result<()> {
     })?;
     let reading: Duration = timed(|| Ok(Bundle::open(&wire).map(drop)?))?;
     println!("| wire / bundle file | {:.2} | |", ratio(written, bundle.size()));
+    println!("| deltas and texts in it / wire | {:.0} | |", ratio(inflated(&place.bundle)?, written));
     println!("| wire written, read in | {}, {} | |", common::shown(writing), common::shown(reading));
     Ok(())
 }
@@ -247,6 +272,20 @@ fn artifacts(repository: &Path) -> Result<u64> {
     let db = rusqlite::Connection::open(repository)?;
     let sql = "SELECT sum(pgsize) FROM dbstat WHERE name IN ('blob', 'delta')";
     Ok(db.query_row(sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
+}
+
+/// The number of artifacts of a bundle that are no deltas.
+fn wholes(bundle: &Path) -> Result<i64> {
+    let db = rusqlite::Connection::open(bundle)?;
+    Ok(db.query_row("SELECT count(*) FROM bblob WHERE delta IS NULL", [], |row| row.get(0))?)
+}
+
+/// The number of bytes of a bundle's rows when they are inflated, deltas kept. Each says it in its first four bytes.
+fn inflated(bundle: &Path) -> Result<u64> {
+    let db = rusqlite::Connection::open(bundle)?;
+    let mut query = db.prepare("SELECT substr(data, 1, 4) FROM bblob WHERE length(data)>=4")?;
+    let sizes = query.query_map([], |row| row.get::<_, [u8; 4]>(0))?;
+    sizes.map(|size| Ok(u64::from(u32::from_be_bytes(size?)))).sum()
 }
 
 #[allow(clippy::cast_precision_loss, reason = "sizes are far below what a double holds exactly")]

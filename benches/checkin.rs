@@ -1,7 +1,7 @@
 //! How long does a check-in of one changed file take, compared with `fossil commit` and `git commit`? The check-in is
 //! durable and updates the checkout. How does the time grow with the number of files?
 //!
-//! `cargo bench --bench checkin -- [--quick|--alone] [FILES ...]`. `OCX_BENCH_REPO=path` measures on the tip of
+//! `cargo bench --bench checkin -- [--quick|--alone] [FILES ...]`. `OCX_BENCH_REPOSITORY=path` measures on the tip of
 //! your own repository instead of generated trees. The benchmark prints tables and writes a picture of time against
 //! size.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]

@@ -1,6 +1,6 @@
 //! What does it cost to call Fossil's code in-process? How soon does a new process answer?
 //!
-//! `cargo bench --bench engine [-- --quick]`. `OCX_BENCH_REPO=path` uses your own repository.
+//! `cargo bench --bench engine [-- --quick]`. `OCX_BENCH_REPOSITORY=path` uses your own repository.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 mod common;

@@ -1,7 +1,7 @@
 //! How long do a push of one check-in, a pull of one check-in and a clone take with a server on this machine? They are
 //! compared with spawned `fossil`, `ocx fossil` and `git`.
 //!
-//! `cargo bench --bench sync -- [--quick|--alone]`. The servers are plain `fossil server`. It starts a process for each
+//! `cargo bench --bench sync -- [--quick|--alone]`. `OCX_BENCH_REPOSITORY=path` clones your own repository. The servers are plain `fossil server`. It starts a process for each
 //! request and closes the line after it. Git's remote is a folder. Two more ways push over a line that stays open. One
 //! goes through a front before such a server. The other goes to a server that only remembers what came and answers at
 //! once; its time is the time that OCX itself takes.
@@ -22,6 +22,8 @@ use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::Duration;
 
+use common::cost::megabytes;
+use common::history::History;
 use common::programs::{FOSSIL, GIT, OCX_FOSSIL, Program, USER};
 use common::{Options, Result, Way, corpus, interleaved, table, timed};
 use front::Front;
@@ -30,8 +32,8 @@ use ocx::checkout::{CheckIn, Checkout};
 use ocx::format::packed::unpack;
 use ocx::name::User;
 use ocx::repo::{NewRepository, Repository};
-use ocx::sync::Remote;
 use ocx::sync::client::Exchange;
+use ocx::sync::{Remote, SyncOptions};
 
 const PASSWORD: &str = "secret";
 const FILES: usize = 200;
@@ -44,8 +46,7 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     one(folder.path(), Direction::Push, &options)?;
     one(folder.path(), Direction::Pull, &options)?;
-    let check_ins = if options.quick { 60 } else { 1_000 };
-    clone(&folder.path().join("clone"), check_ins, &options)
+    clone(&folder.path().join("clone"), &options)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -319,44 +320,66 @@ impl Git {
     }
 }
 
-/// Measures a clone of a history of many check-ins by each program.
-fn clone(folder: &Path, check_ins: usize, options: &Options) -> Result<()> {
-    let side = Side::new(folder)?;
-    for round in 1..check_ins {
-        corpus::edit(side.here.root(), &side.paths.borrow(), round)?;
-        check_in(&side.here, round)?;
-    }
-    side.here.repository().push(&side.server.remote)?;
-    let git = git(folder, options)?;
-    let target = |name: &str, round: usize| folder.join(format!("{name}{round}"));
-    let mut ways = vec![Way::new("OCX clone, each artifact checked", |round| {
-        timed(|| Ok(Repository::clone_from(&side.server.remote, &target("ocx", round), &user()?).map(drop)?))
+/// Measures a clone of a history by each program, and compares the files that are made.
+fn clone(folder: &Path, options: &Options) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let (path, git) = if let Some(own) = common::own_repository() {
+        let path = folder.join("server.fossil");
+        Repository::clone_file(&own, &path, &user()?)?;
+        (path, None)
+    } else {
+        let history = History::generated(if options.quick { 60 } else { 1_000 }, folder)?;
+        (history.whole, if options.alone { None } else { history.git })
+    };
+    let check_ins = count(&path, "SELECT count(*) FROM event WHERE type='ci'")?;
+    let artifacts = count(&path, "SELECT count(*) FROM blob")?;
+    let file = path.to_str().ok_or("a path that is not UTF-8")?;
+    FOSSIL.run(folder, folder, ["user", "password", USER, PASSWORD, "-R", file])?;
+    let server = Server::start(folder, &path)?;
+    let target = |name: &str| folder.join(format!("{}.clone", name.replace(' ', "-")));
+    let mut names = vec!["OCX"];
+    let mut ways = vec![Way::new("OCX clone, each artifact checked", |_| {
+        let target = target("OCX");
+        ocx::engine::close(&target)?;
+        let _ = fs::remove_file(&target);
+        let options = SyncOptions::default();
+        timed(|| Ok(Repository::clone_with(&server.remote, &target, &user()?, &options).map(drop)?))
     })];
     let programs = if options.alone { &[][..] } else { &[FOSSIL, OCX_FOSSIL] };
     for program in programs.iter().filter(|program| program.version().is_some()) {
-        let side = &side;
-        ways.push(Way::new(format!("{} clone", program.name), move |round| {
-            let file = target(&program.name.replace(' ', "-"), round);
-            let file = file.to_str().ok_or("a path that is not UTF-8")?;
-            timed(|| program.run(folder, folder, ["clone", "--once", &side.server.url, file]).map(drop))
+        let (server, target) = (&server, target(program.name));
+        names.push(program.name);
+        ways.push(Way::new(format!("{} clone", program.name), move |_| {
+            let _ = fs::remove_file(&target);
+            let file = target.to_str().ok_or("a path that is not UTF-8")?;
+            timed(|| program.run(folder, folder, ["clone", "--once", &server.url, file]).map(drop))
         }));
     }
     if let Some(git) = &git {
-        for round in 1..check_ins {
-            git.commit(round)?;
-        }
-        git.run("here", &["push", "-q", "origin", "trunk"])?;
-        ways.push(Way::new("git clone --bare --no-local of a folder", move |round| {
-            let name = format!("clone{round}.git");
-            timed(|| git.run(".", &["clone", "-q", "--bare", "--no-local", "bare.git", &name]))
+        ways.push(Way::new("git clone --bare --no-local of a folder", move |_| {
+            let _ = fs::remove_dir_all(folder.join("clone.git"));
+            let from = git.to_str().ok_or("a path that is not UTF-8")?;
+            let args = ["clone", "-q", "--bare", "--no-local", from, "clone.git"];
+            timed(|| GIT.run(folder, folder, args).map(drop))
         }));
     }
-    let series = interleaved(ways, options.rounds(7))?;
-    table(&format!("clone of {check_ins} check-ins, {FILES} files"), &series);
-    let last = side.here.parent()?;
-    if Repository::open(&target("ocx", 1))?.store().holds(&last)? {
+    let rounds = if common::own_repository().is_some() { 2 } else { 5 };
+    let series = interleaved(ways, options.rounds(rounds))?;
+    table(&format!("clone of {check_ins} check-ins, {artifacts} artifacts"), &series);
+    println!("\n| made by | bytes | artifacts |\n|---|---:|---:|");
+    println!("| the server's file | {} | {artifacts} |", megabytes(fs::metadata(&path)?.len()));
+    for name in names {
+        let made = target(name);
+        let held = count(&made, "SELECT count(*) FROM blob WHERE size>=0")?;
+        println!("| {name} | {} | {held} |", megabytes(fs::metadata(&made)?.len()));
+    }
+    if count(&target("OCX"), "SELECT count(*) FROM event WHERE type='ci'")? == check_ins {
         Ok(())
     } else {
-        Err("the clone lacks the last check-in".into())
+        Err("the clone lacks check-ins".into())
     }
+}
+
+fn count(repository: &Path, sql: &str) -> Result<i64> {
+    Ok(rusqlite::Connection::open(repository)?.query_row(sql, [], |row| row.get(0))?)
 }

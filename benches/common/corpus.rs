@@ -45,6 +45,67 @@ fn text(number: usize) -> String {
     text
 }
 
+/// A text of 1 to 70 kB in lines, as a source file of a real project has: many are short, few are long.
+fn source(number: usize) -> String {
+    let mut numbers = Numbers(number as u64 + 77);
+    let lines = 20 + numbers.below(40) * numbers.below(40);
+    (0..lines).fold(String::new(), |text, _| text + &line(&mut numbers))
+}
+
+/// One line of words.
+fn line(numbers: &mut Numbers) -> String {
+    let words = (0..2 + numbers.below(9))
+        .fold(String::new(), |line, _| line + WORDS[numbers.below(WORDS.len())] + " ");
+    format!("{:width$}{words}{};\n", "", numbers.below(1_000_000), width = 2 * numbers.below(6))
+}
+
+/// A message of some words.
+pub fn message(round: usize) -> String {
+    let mut numbers = Numbers(round as u64 + 5);
+    let words: Vec<_> = (0..5 + numbers.below(30)).map(|_| WORDS[numbers.below(WORDS.len())]).collect();
+    format!("Change {round}: {}", words.join(" "))
+}
+
+/// Writes the tree with which a history begins.
+pub fn write_sources(root: &Path, files: usize) -> Result<()> {
+    for number in 0..files {
+        let path = root.join(path(number));
+        fs::create_dir_all(path.parent().unwrap_or(root))?;
+        fs::write(&path, source(number))?;
+    }
+    Ok(())
+}
+
+/// Changes some files as a check-in of a real project does: some lines are replaced, more are added, and now and then
+/// a file gets another name. Some files are changed far more often than others. Returns the paths that changed, with
+/// those that are gone.
+pub fn develop(root: &Path, paths: &mut [PathBuf], round: usize) -> Result<Vec<PathBuf>> {
+    let mut numbers = Numbers(round as u64 + 1_000_003);
+    let mut changed = Vec::new();
+    for _ in 0..=numbers.below(4) {
+        let at = numbers.below(paths.len()) * numbers.below(paths.len()) / paths.len();
+        let text = fs::read_to_string(root.join(&paths[at]))?;
+        let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+        for _ in 0..=numbers.below(3) {
+            let start = numbers.below(lines.len() + 1);
+            let end = (start + numbers.below(5)).min(lines.len());
+            let new: Vec<_> = (0..=numbers.below(7)).map(|_| line(&mut numbers)).collect();
+            lines.splice(start..end, new);
+        }
+        fs::write(root.join(&paths[at]), lines.concat())?;
+        changed.push(paths[at].clone());
+    }
+    if round % 25 == 24 {
+        let at = numbers.below(paths.len());
+        let renamed = paths[at].with_extension(format!("{round}.txt"));
+        fs::rename(root.join(&paths[at]), root.join(&renamed))?;
+        changed.extend([std::mem::replace(&mut paths[at], renamed.clone()), renamed]);
+    }
+    changed.sort();
+    changed.dedup();
+    Ok(changed)
+}
+
 /// Writes a tree of text files under `root`. The files look as if they were written an hour ago.
 pub fn write_tree(root: &Path, files: usize) -> Result<()> {
     for number in 0..files {

@@ -49,9 +49,9 @@ impl Options {
     }
 }
 
-/// The user's own repository to measure on, from the environment variable `OCX_BENCH_REPO`.
+/// The user's own repository to measure on, from the environment variable `OCX_BENCH_REPOSITORY`.
 pub fn own_repository() -> Option<PathBuf> {
-    std::env::var_os("OCX_BENCH_REPO").map(PathBuf::from)
+    std::env::var_os("OCX_BENCH_REPOSITORY").map(PathBuf::from)
 }
 
 /// One of the compared ways of doing the work.

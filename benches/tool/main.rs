@@ -2,7 +2,7 @@
 //! is real and has 980 files. The other is generated and has 10,000.
 //!
 //! `cargo bench --bench tool [-- --quick]`. The real tree is Fossil's own source, as the build unpacked it.
-//! `OCX_BENCH_REPO=path` uses the tip of your own repository instead.
+//! `OCX_BENCH_REPOSITORY=path` uses the tip of your own repository instead.
 #![allow(clippy::print_stdout, reason = "a benchmark's result is what it prints")]
 
 #[path = "../common/mod.rs"]

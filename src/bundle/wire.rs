@@ -28,7 +28,7 @@ const TEXT_MAX: u64 = 64 << 10;
 const END: u8 = 255;
 
 /// The most bytes that a bundle may expand to on reading, deltas kept, if `received` bytes of it came. So much room it
-/// may take in memory and on the disk. Real histories expand to 2 to 20 times their bytes.
+/// may take in memory and on the disk. Real histories expand to some 3 times their bytes.
 fn unpacked_max(received: u64) -> u64 {
     received.saturating_mul(200).saturating_add(16 << 20)
 }

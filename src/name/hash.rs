@@ -79,11 +79,14 @@ impl Hash {
         let sha3: Vec<&[u8]> =
             named.iter().filter(|(hash, _)| hash.is_sha3()).map(|(_, content)| *content).collect();
         let mut digests = sha3::digests(&sha3).into_iter();
-        let names = named.iter().map(|(hash, content)| match hash.is_sha3() {
-            true => digests.next().is_some_and(|digest| *hash == Self::from_digest(&digest)),
-            false => hash.names(content),
-        });
-        names.collect()
+        let is_named = |(hash, content): &(Self, &[u8])| {
+            if hash.is_sha3() {
+                digests.next().is_some_and(|digest| *hash == Self::from_digest(&digest))
+            } else {
+                hash.names(content)
+            }
+        };
+        named.iter().map(is_named).collect()
     }
 
     /// Whether this is a SHA3-256 hash rather than a SHA1 one.

@@ -16,13 +16,13 @@ use crate::format::artifact::{Sniffed, sniff};
 use crate::name::Hash;
 
 /// Bytes of contents that may wait for a thread.
-const WAITING_MAX: usize = 16 << 20;
+const WAITING_MAX: usize = 8 << 20;
 /// How many contents a thread takes at a time, and at most how many bytes, unless one has more. They are hashed side
 /// by side.
 const BATCH: usize = 32;
 const BATCH_BYTES: usize = 4 << 20;
 /// Bytes of likely artifacts that stay at hand after the walk.
-const KEPT_MAX: usize = 24 << 20;
+const KEPT_MAX: usize = 8 << 20;
 /// The most threads that verify.
 const THREADS_MAX: usize = 8;
 

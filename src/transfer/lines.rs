@@ -22,8 +22,8 @@ pub(super) struct Lines<'a> {
     selected: &'a Selected,
     /// The line of each of them that must be looked into, by its index.
     line_of: HashMap<usize, usize>,
-    /// The indices of each line's artifacts, the oldest first.
-    lines: Vec<Vec<Root>>,
+    /// The artifacts of each line, the oldest first.
+    roots: Vec<Vec<Root>>,
     packed: HashMap<usize, Anew>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Lines<'a> {
         lines.retain(|line| line.len() > 1 || line.iter().any(|root| !root.is_whole));
         let line_of =
             (0..).zip(&lines).flat_map(|(line, roots)| roots.iter().map(move |root| (root.at, line)));
-        Self { db, selected, line_of: line_of.collect(), lines, packed: HashMap::new() }
+        Self { db, selected, line_of: line_of.collect(), roots: lines, packed: HashMap::new() }
     }
 
     /// The artifact with that index, if it is not sent as it is stored.
@@ -74,7 +74,7 @@ impl<'a> Lines<'a> {
     /// [`Kind::NotFound`] when a content is not here, [`Kind::Corrupt`] when it does not have its hash.
     pub fn take(&mut self, at: usize) -> Result<Option<Anew>> {
         if let Some(&line) = self.line_of.get(&at) {
-            let roots = std::mem::take(&mut self.lines[line]);
+            let roots = std::mem::take(&mut self.roots[line]);
             self.pack(&roots)?;
         }
         Ok(self.packed.remove(&at))
@@ -129,10 +129,10 @@ fn anew(newer: Option<&Version>, version: &Version) -> Result<Option<Anew>> {
             return Ok(Some(Anew { basis: Basis::Row(newer.root.at), data: packed::pack(&delta)? }));
         }
     }
-    match version.root.is_whole {
-        true => Ok(None),
-        false => Ok(Some(Anew { basis: Basis::None, data: packed::pack(content)? })),
+    if version.root.is_whole {
+        return Ok(None);
     }
+    Ok(Some(Anew { basis: Basis::None, data: packed::pack(content)? }))
 }
 
 /// The refusal to send what is not here.

@@ -43,7 +43,7 @@ pub(crate) fn data_max(size: usize) -> usize {
     size * 2 + 1024
 }
 
-/// The most bytes that a set may expand to in all, if `received` bytes of it came. Real histories expand to 40 to 70
+/// The most bytes that a set may expand to in all, if `received` bytes of it came. Real histories expand to 40 to 140
 /// times their bytes. A check-in that changes one line in a tree of 10,000 files expands to some 1,000 times its bytes,
 /// since its manifest names them all. What is allowed without regard to the bytes is hashed in about a second.
 pub(super) fn expanded_max(received: u64) -> u64 {

@@ -181,7 +181,8 @@ fn a_user_that_the_repository_lacks_is_named() {
 fn a_panic_in_a_transaction_goes_on_in_the_caller_and_the_engine_lives() {
     let place = Place::new();
     let path = place.path();
-    let panics = || engine::transaction(&path, "ann", |_| -> Result<()> { panic!("the work gives up") });
+    let panics =
+        || engine::transaction(&path, "ann", |_| -> ocx::error::Result<()> { panic!("the work gives up") });
     let panic = std::panic::catch_unwind(panics).unwrap_err();
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"the work gives up"));
     place.is_well("a panic");

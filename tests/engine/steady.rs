@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use ocx::engine;
 use ocx::error::Kind;
 use ocx::repo::Repository;
 use ocx::sync::Remote;

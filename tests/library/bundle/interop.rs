@@ -50,6 +50,29 @@ fn ocx_imports_what_plain_fossil_exports() {
     }
 }
 
+/// On two branches a file ends in two versions that are stored whole, or as deltas from what does not go along.
+#[test]
+fn of_the_versions_of_a_file_one_goes_whole_and_plain_fossil_takes_the_deltas_from_it() {
+    for &fossil in Fossil::each() {
+        let place = Clones::new();
+        place.edit("a.txt", &text(1));
+        let base = place.save("base", None).hash;
+        for (number, branch) in [(2, None), (3, Some("side")), (4, Some("other"))] {
+            place.checkout.update(base.as_str()).unwrap();
+            place.edit("a.txt", &text(number));
+            place.save("its own", branch);
+        }
+        let whole = "SELECT count(*) FROM blob WHERE rid NOT IN (SELECT rid FROM delta) AND size>1000";
+        assert!(count(place.here.path(), whole) > 1, "a bundle has nothing to make smaller");
+        place.bundle("b.bundle");
+        let whole = "SELECT count(*) FROM bblob WHERE delta IS NULL AND notes='file a.txt'";
+        assert_eq!(count(&place.path("b.bundle"), whole), 1);
+        said(&place.by(fossil, &["bundle", "import", "--publish", "b.bundle", "-R", "there.fossil"]));
+        assert_eq!(derived(place.here.path()), derived(place.there.path()), "{fossil:?}");
+        assert_whole(&place, place.there.path());
+    }
+}
+
 #[test]
 fn a_delta_from_an_artifact_that_is_here_stays_a_delta() {
     let place = Clones::new();

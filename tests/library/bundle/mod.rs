@@ -4,5 +4,6 @@
 mod faults;
 mod interop;
 mod kill;
+mod limits;
 mod select;
 mod wire;
