@@ -99,14 +99,11 @@ impl Fetch {
         match card {
             Card::NextIsPrivate => self.next_is_private = true,
             Card::File(file) => return self.file(file),
-            Card::Have { hash, private } => {
-                // What does not fit into a reply is listed there.
-                if self.asked.remove(hash) {
-                    self.wanted.push_back(*hash);
-                } else if !private || self.private {
-                    self.have(*hash, *private)?;
-                }
-            }
+            // What is private there is not given, and need not be asked for.
+            Card::Have { private: true, .. } if !self.private => {}
+            // What does not fit into a reply is listed there.
+            Card::Have { hash, .. } if self.asked.remove(hash) => self.wanted.push_back(*hash),
+            Card::Have { hash, private } => self.have(*hash, *private)?,
             _ => {}
         }
         Ok(false)
@@ -236,7 +233,7 @@ impl Fetch {
 /// The tables of a repository without artifacts, as far as judging reads them.
 const EMPTY: &str = "CREATE TABLE blob(rid INTEGER PRIMARY KEY, uuid TEXT UNIQUE, size INT, content BLOB);
     CREATE TABLE delta(rid INTEGER PRIMARY KEY, srcid INT); CREATE TABLE private(rid INTEGER PRIMARY KEY);
-    CREATE TABLE shun(uuid TEXT PRIMARY KEY);";
+    CREATE TABLE shun(uuid TEXT PRIMARY KEY); CREATE TABLE event(objid INTEGER PRIMARY KEY, type TEXT);";
 
 /// How an artifact stands in the repository.
 #[derive(PartialEq, Eq)]

@@ -17,7 +17,7 @@ pub(super) fn push(repository: &Repository, peer: Peer<'_>, options: &SyncOption
     check_login(peer.remote())?;
     if repository.store().is_on("dont-push")? {
         return Err(Error::new(Kind::Refused, "the setting `dont-push` is on here, so nothing is pushed")
-            .with_hint("Turn it off if pushing is wanted: `ocx fossil settings dont-push off`."));
+            .with_hint("Turn that setting off if pushing is wanted."));
     }
     let unsent = repository.store().unsent()?;
     let hashes: Vec<Hash> = unsent.iter().map(|(_, hash)| *hash).collect();

@@ -41,25 +41,29 @@ impl Repository {
     pub fn sync(&self, remote: &Remote, options: &SyncOptions) -> Result<Synced> {
         let peer = || Peer::new(self, remote, &options.cancel);
         let user = self.local_user(remote)?;
-        let sent = options.push.then(|| push(self, peer()?, options)).transpose();
-        let pulled = match &sent {
-            // What a login may not send says nothing of what it may fetch.
-            Err(e) if !options.pull || e.kind() != Kind::Denied => None,
-            _ => options.pull.then(|| pull(self, peer()?, &user, options)).transpose()?,
-        };
-        let sent = sent.map_err(|e| match &pulled {
-            Some(pulled) => {
-                Error::new(Kind::Denied, format!("{e}; {} artifacts were received", pulled.artifacts))
-                    .with_hint("Ask for the capability on the server, or pull only.")
+        let mut synced = Synced::default();
+        let mut denied = None;
+        if options.push {
+            match peer().and_then(|peer| push(self, peer, options)) {
+                Ok(sent) => synced.sent = Some(sent),
+                // What a login may not send says nothing of what it may fetch.
+                Err(e) if options.pull && e.kind() == Kind::Denied => denied = Some(e),
+                Err(e) => return Err(e),
             }
-            None => e,
-        })?;
-        let unversioned = options.unversioned.then(|| unversioned::sync(self, peer()?, &user)).transpose()?;
-        let mut synced = Synced { sent, unversioned, ..Synced::default() };
-        if let Some(Pulled { artifacts, gaps, not_linked }) = pulled {
+        }
+        if options.pull {
+            let pulled = peer().and_then(|peer| pull(self, peer, &user, options));
+            let Pulled { artifacts, gaps, not_linked } = pulled.map_err(|e| after(&synced, e))?;
             let received =
                 if artifacts == 0 { Outcome::NothingToReceive } else { Outcome::Received { artifacts } };
             synced = Synced { received: Some(received), gaps, not_linked, ..synced };
+        }
+        if let Some(e) = denied {
+            return Err(after(&synced, e).with_hint("Ask for the capability on the server, or pull only."));
+        }
+        if options.unversioned {
+            let moved = peer().and_then(|peer| unversioned::sync(self, peer, &user));
+            synced.unversioned = Some(moved.map_err(|e| after(&synced, e))?);
         }
         Ok(synced)
     }
@@ -91,5 +95,18 @@ impl Repository {
         }
         done.commit()?;
         Ok(())
+    }
+}
+
+/// An error that says what was done before it.
+fn after(done: &Synced, e: Error) -> Error {
+    let done = done.to_string();
+    if done.is_empty() {
+        return e;
+    }
+    let told = Error::new(e.kind(), format!("{e}; done before that: {done}"));
+    match e.hint().map(str::to_owned) {
+        Some(hint) => told.with_hint(hint).caused_by(e),
+        None => told.caused_by(e),
     }
 }

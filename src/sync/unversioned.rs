@@ -114,13 +114,16 @@ pub(super) fn sync(repository: &Repository, peer: Peer<'_>, user: &User) -> Resu
     fetch(repository, &mut rounds, user, &fetched, &here, &mut changes)?;
     if reply.unversioned_pull_only || repository.store().is_on("dont-push")? {
         let names: Vec<String> = sent.iter().map(|(file, _)| file.name.clone()).collect();
-        return if names.is_empty() { Ok(changes) } else { Err(not_taken(&rounds.peer, &names, true)) };
+        return match names.as_slice() {
+            [] => Ok(changes),
+            names => Err(not_taken(&rounds.peer, names, true, &changes.received)),
+        };
     }
     send(repository, &mut rounds, &sent, &mut changes)?;
     if !changes.sent.is_empty() {
         let lacking = lacking(&repository.store().unversioned()?, &rounds.peer.unversioned()?.unversioned);
         if !lacking.is_empty() {
-            return Err(not_taken(&rounds.peer, &lacking, false));
+            return Err(not_taken(&rounds.peer, &lacking, false, &changes.received));
         }
     }
     Ok(changes)
@@ -232,18 +235,24 @@ fn lacking(here: &[UnversionedEntry], there: &[UnversionedEntry]) -> Vec<String>
     here.iter().filter(is_behind).map(|file| file.name.clone()).collect()
 }
 
-fn not_taken(peer: &Peer<'_>, names: &[String], pull_only: bool) -> Error {
+fn not_taken(peer: &Peer<'_>, names: &[String], pull_only: bool, received: &[String]) -> Error {
     let some = names.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let more = if names.len() > 5 { format!(" and {} more", names.len() - 5) } else { String::new() };
+    let received = match received.len() {
+        0 => String::new(),
+        count => format!("; {count} others were received"),
+    };
     if pull_only {
         return Error::new(
             Kind::Denied,
-            format!("the server does not let this login write unversioned files: {some}{more} stay here"),
+            format!(
+                "the server does not let this login write unversioned files: {some}{more} stay here{received}"
+            ),
         )
         .with_hint("Ask for the capability to write unversioned files (`y`) on the peer.");
     }
-    Error::new(Kind::NotPushed, format!("the server at {peer} does not hold unversioned {some}{more}"))
-        .with_hint("Sync again; if that does not help, ask who runs the peer.")
+    let what = format!("the server at {peer} does not hold unversioned {some}{more}{received}");
+    Error::new(Kind::NotPushed, what).with_hint("Sync again; if that does not help, ask who runs the peer.")
 }
 
 #[cfg(test)]

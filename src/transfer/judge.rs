@@ -8,11 +8,12 @@ use std::thread;
 use parking_lot::{Condvar, Mutex};
 
 use super::findings::{Findings, Structural};
+use super::likely::Likely;
 use super::staged::{Seals, Staged};
 use super::walk::Expanded;
 use crate::engine::Stop;
 use crate::error::{Error, Kind, Result};
-use crate::format::artifact::{Sniffed, sniff};
+use crate::format::artifact::sniff;
 use crate::name::Hash;
 
 /// Bytes of contents that may wait for a thread.
@@ -25,20 +26,6 @@ const BATCH_BYTES: usize = 4 << 20;
 const KEPT_MAX: usize = 8 << 20;
 /// The most threads that verify.
 const THREADS_MAX: usize = 8;
-
-/// What may be a structural artifact, by its first bytes.
-pub(super) struct Likely {
-    pub row: usize,
-    pub sniffed: Sniffed,
-    content: Option<Arc<Vec<u8>>>,
-}
-
-impl Likely {
-    /// The artifact. Nothing if it did not stay at hand.
-    pub fn text(&self) -> Option<&[u8]> {
-        self.content.as_deref().map(Vec::as_slice)
-    }
-}
 
 /// Contents on their way to the threads that verify them.
 pub(super) struct Queue<'a> {

@@ -7,7 +7,7 @@ use std::thread;
 use rusqlite::Connection;
 
 use super::bases::Bases;
-use super::judge::Likely;
+use super::likely::Likely;
 use super::row::Basis;
 use super::staged::Staged;
 use super::store::Stored;

@@ -10,6 +10,7 @@ mod bases;
 mod cards;
 mod findings;
 mod judge;
+mod likely;
 mod lines;
 mod link;
 mod order;

@@ -122,6 +122,7 @@ fn judge(
     let findings = staged.verify(|hash| bases.content(hash))?;
     let is_held = |row: usize| held[row];
     if !origin.is_server() {
+        findings.refuse_control_as_content()?;
         rules::no_private_parent(db, staged, &findings)?;
     }
     // First: it says more than the judge on what both refuse.

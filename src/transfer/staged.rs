@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::findings::Findings;
-use super::judge::Likely;
+use super::likely::Likely;
 use super::order::Order;
 use super::row::{Basis, Row, expanded_max};
 use crate::error::{Error, Kind, Result};

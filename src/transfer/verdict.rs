@@ -55,10 +55,6 @@ pub(crate) fn judged(
     origin: Origin<'_>,
     is_held: impl Fn(usize) -> bool,
 ) -> Result<HashMap<usize, String>> {
-    // What a server has as both, it has linked in as well.
-    if !matches!(origin, Origin::Server) {
-        findings.refuse_control_as_content()?;
-    }
     let kinds: HashMap<Hash, ArtifactKind> =
         findings.structural.iter().filter_map(|artifact| Some((artifact.hash, artifact.kind?))).collect();
     let mut not_linked = HashMap::new();

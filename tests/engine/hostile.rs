@@ -5,30 +5,25 @@ use std::fs;
 use md5::Md5;
 use ocx::engine;
 use ocx::error::Kind;
-use sha1::{Digest, Sha1};
+use ocx::name::Hash;
+use sha1::Digest;
 
+use super::linking::link_into;
 use super::place::{Place, expect};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, b| text + &format!("{b:02x}"))
 }
 
-fn sha1(bytes: &[u8]) -> String {
-    hex(&Sha1::digest(bytes))
-}
-
 fn with_z(cards: &str) -> Vec<u8> {
     format!("{cards}Z {}\n", hex(&Md5::digest(cards.as_bytes()))).into_bytes()
 }
 
-/// Has Fossil's code store and link a text; the engine and the repository must be well whatever it is. Returns whether it
-/// was taken.
-fn put(place: &Place, what: &str, text: &[u8]) -> bool {
-    let (text, hash) = (text.to_vec(), sha1(text));
-    let taken =
-        engine::transaction(&place.path(), "ann", move |transaction| transaction.put(&text, &hash, None));
+/// Has Fossil's code link a stored text in; the engine and the repository must be well whatever it is.
+fn link(place: &Place, what: &str, text: &[u8]) -> Hash {
+    let hashes = link_into(&place.path(), &[text.to_vec()]).unwrap();
     place.is_well(what);
-    taken.is_ok()
+    hashes[0]
 }
 
 /// Texts on which Fossil's own parser leaves its memory.
@@ -52,7 +47,7 @@ fn wild_artifacts() -> Vec<(&'static str, Vec<u8>)> {
 fn b14_wild_artifacts_do_not_end_the_host() {
     let place = Place::new();
     for (what, text) in wild_artifacts() {
-        assert!(!put(&place, what, &text), "{what}");
+        link(&place, what, &text);
     }
     place.repository.rebuild().unwrap();
     place.is_well("a rebuild over wild artifacts");
@@ -99,8 +94,8 @@ fn v01_a_parent_tag_that_names_no_parents_ends_no_process_and_moves_no_check_in(
     let place = Place::new();
     let tip = place.checkout.parent().unwrap();
     for (what, text) in wild_parents(tip.as_str()) {
-        assert!(put(&place, what, &text), "{what}");
-        assert!(place.repository.store().holds(&sha1(&text).parse().unwrap()).unwrap(), "{what}");
+        let hash = link(&place, what, &text);
+        assert!(place.repository.store().holds(&hash).unwrap(), "{what}");
     }
     place.repository.rebuild().unwrap();
     place.is_well("a rebuild over wild parents");
@@ -113,7 +108,7 @@ fn v01_a_parent_tag_that_names_no_parents_ends_no_process_and_moves_no_check_in(
     for (n, value) in [None, Some(format!("{tip} x")), Some(String::new())].into_iter().enumerate() {
         db.execute(sql, (value, tip.as_str())).unwrap();
         let page = with_z(&format!("D 2026-11-30T10:23:45\nL P{n}\nU ann\nW 2\nhi\n"));
-        assert!(put(&place, "a stored parent", &page));
+        link(&place, "a stored parent", &page);
         assert_eq!(db.query_row(standing, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     }
 }
@@ -125,7 +120,7 @@ fn v01_a_parent_tag_that_names_parents_still_moves_a_check_in() {
     let second = place.save("second").unwrap().hash;
     let third = place.save("third").unwrap().hash;
     let text = with_z(&format!("D 2026-11-30T10:23:45\nT +parent {third} {first}\\s{second}\nU ann\n"));
-    assert!(put(&place, "a new parent", &text));
+    link(&place, "a new parent", &text);
     assert_eq!(place.repository.store().check_in(&third).unwrap().parents, [first, second]);
 }
 

@@ -8,6 +8,7 @@
 
 int ocx_content_put(Blob*, const char*, int);
 void ocx_link_waiting(int);
+void ocx_parse_ahead(int, const char*, int);
 
 /*
 ** May a check-in on zBranch follow check-in pid?  Returns OCX_STORED or a refusal.
@@ -177,12 +178,13 @@ static void ocx_copy_text(const OcxText *p, Blob *pOut){
   blob_append(pOut, p->data, (int)p->size);
 }
 
-/* A check-in's parent comes next, or has come: it is read from the cache. */
+/* A check-in's parent comes next, or has come: it is at hand, parsed. */
 static void ocx_link_one(const OcxStored *p, const OcxStored *pNext){
   Blob content;
   if( pNext && pNext->text.size ){
     ocx_copy_text(&pNext->text, &content);
     content_cache_insert(pNext->rid, &content);
+    ocx_parse_ahead(pNext->rid, pNext->text.data, (int)pNext->text.size);
   }
   ocx_copy_text(&p->text, &content);
   if( p->text.size==0 && !content_get(p->rid, &content) ) return;
@@ -192,6 +194,9 @@ static void ocx_link_one(const OcxStored *p, const OcxStored *pNext){
 int ocx_mod_transaction_link(const void *pArg){
   const OcxModLink *p = pArg;
   size_t i;
+  if( p->count && p->stored[0].text.size ){
+    ocx_parse_ahead(p->stored[0].rid, p->stored[0].text.data, (int)p->stored[0].text.size);
+  }
   for(i=0; i<p->count; i++) ocx_link_one(&p->stored[i], i+1<p->count ? &p->stored[i+1] : 0);
   return 0;
 }

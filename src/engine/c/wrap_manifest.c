@@ -7,22 +7,54 @@
 ** A tag `parent` counts only if its value is a list of hashes of check-ins that are linked in,
 ** none of them a descendant: the function that obeys it measures a value that may be absent,
 ** writes behind its list if a word is no hash, and makes circles, in which nothing is a leaf.
-** And its SQL is kept.
+** The checksum of a text that Rust has verified is not made again.  And its SQL is kept.
 */
 #include "bound.h"
+#define md5sum_step_text ocx_step_unless_verified
+#define md5sum_finish ocx_finish_unless_verified
 #define validate16 ocx_validate16
 #define blob_materialize ocx_blob_materialize
 #define manifest_reparent_checkin fossil_reparent_checkin
 #define manifest_crosslink_end fossil_crosslink_end
 #include "manifest_.c"
+#undef md5sum_step_text
+#undef md5sum_finish
 #undef validate16
 #undef blob_materialize
 #undef manifest_reparent_checkin
 #undef manifest_crosslink_end
 
 int validate16(const char*, int);
+void md5sum_step_text(const char*, int);
+char *md5sum_finish(Blob*);
 char *blob_materialize(Blob*);
 void blob_resize(Blob*, unsigned int);
+
+/* The text at this place was verified; and the checksum on its Z card, while that is compared. */
+static const char *zVerified, *zChecksum;
+
+void ocx_step_unless_verified(const char *z, int n){
+  zChecksum = z==zVerified ? &z[n+2] : 0;
+  if( zChecksum==0 ) md5sum_step_text(z, n);
+}
+
+char *ocx_finish_unless_verified(Blob *pOut){
+  const char *z = zChecksum;
+  zChecksum = 0;
+  return z && pOut==0 ? (char*)z : md5sum_finish(pOut);
+}
+
+/* Parse a text that was verified, and keep it at hand for whoever asks for it next. */
+void ocx_parse_ahead(int rid, const char *zText, int nText){
+  Blob text;
+  Manifest *p;
+  blob_init(&text, 0, 0);
+  blob_append(&text, zText, nText);
+  zVerified = blob_buffer(&text);
+  p = manifest_parse(&text, rid, 0);
+  zVerified = 0;
+  if( p ) manifest_cache_insert(p);
+}
 
 int ocx_validate16(const char *z, int n){
   return z!=0 && validate16(z, n);

@@ -9,7 +9,7 @@ use md5::Md5;
 use ocx::error::Kind;
 use ocx::format::packed;
 use ocx::repo::Repository;
-use ocx::sync::{Connection, Limits, Outcome, Reach, Remote};
+use ocx::sync::{Connection, Limits, Outcome, Reach, Remote, SyncOptions};
 use sha1::{Digest, Sha1};
 
 use crate::support::front::{Front, request};
@@ -213,27 +213,36 @@ fn base64(mut number: u32) -> String {
     String::from_utf8(text).unwrap()
 }
 
+/// It is kept, since an honest server may have one, and nobody obeys it.
 #[test]
-fn v01_a_pull_or_clone_of_a_parent_tag_that_names_no_parents_is_refused_before_it_is_linked() {
-    let place = Place::new();
-    let tip = a_check_in(&place);
-    let before = dump(&place.repository);
-    for value in ["", &format!(" {tip}\\sx"), " x"] {
+fn v01_a_parent_tag_that_names_no_parents_comes_by_pull_or_clone_and_is_not_linked_in() {
+    for value in ["", " 0123456789012345678901234567890123456789\\sx", " x"] {
+        let place = Place::new();
+        let tip = a_check_in(&place);
         let tags = format!("T *branch * wild\nT *sym-wild *\nT +parent *{value}\n");
         let text = with_z(&format!("C wild\nD 2026-11-30T10:23:00\nP {tip}\n{tags}U ann\n"));
+        let hash: ocx::name::Hash = sha1(&text).parse().unwrap();
         let reply = file(&text);
-        let front = answering(move |_| reply.clone());
-        let e = place.repository.pull(&usual(&front)).unwrap_err();
-        assert!(e.to_string().contains("parent"), "{e}");
-        assert_eq!(dump(&place.repository), before);
+        let front = answering(move |n| if n == 0 { reply.clone() } else { Vec::new() });
+        let pulled = place.repository.sync(&usual(&front), &SyncOptions::pull()).unwrap();
+        let [why] = pulled.not_linked.as_slice() else { panic!("{pulled:?}") };
+        assert!(why.contains(hash.as_str()) && why.contains("parent"), "{why}");
+        assert!(pulled.to_string().contains("kept as mere content"), "{pulled}");
+        assert!(place.repository.store().holds(&hash).unwrap());
+        let linked = |db: &rusqlite::Connection| -> i64 {
+            let sql = "SELECT (SELECT count(*) FROM event JOIN blob ON objid=rid WHERE uuid=?1)
+                           +(SELECT count(*) FROM tagxref WHERE tagid=10)";
+            db.query_row(sql, [hash.as_str()], |row| row.get(0)).unwrap()
+        };
+        assert_eq!(linked(&rusqlite::Connection::open(place.repository.path()).unwrap()), 0);
+        place.repository.rebuild().unwrap();
+        place.repository.verify().unwrap();
         let reply = [file(&text), format!("push {CODE} {CODE}\nclone_seqno 0\n").into_bytes()].concat();
         let front = answering(move |_| reply.clone());
         let target = place.dir.path().join("clone.fossil");
-        Repository::clone_from(&usual(&front), &target, &ann()).unwrap_err();
-        let left = std::fs::read_dir(place.dir.path()).unwrap().flatten();
-        assert!(
-            left.map(|entry| entry.file_name().into_string().unwrap()).all(|name| !name.contains("clone"))
-        );
+        let clone = Repository::clone_from(&usual(&front), &target, &ann()).unwrap();
+        assert!(clone.store().holds(&hash).unwrap());
+        assert_eq!(linked(&rusqlite::Connection::open(&target).unwrap()), 0);
     }
 }
 
@@ -339,6 +348,17 @@ fn v19_endless_names_and_artifacts_end_at_a_limit_and_leave_no_phantom() {
     // What is named and never given is no phantom either when the server then is content.
     let front = answering(move |n| if n == 0 { names(0) } else { Vec::new() });
     assert_eq!(place.repository.pull(&usual(&front)).unwrap(), Outcome::NothingToReceive);
+    assert_eq!(dump(&place.repository), before);
+}
+
+#[test]
+fn what_turns_out_to_be_private_there_is_asked_for_once() {
+    let place = Place::new();
+    let before = dump(&place.repository);
+    let hash = sha1(b"private");
+    let front = answering(move |n| format!("igot {hash}{}\n", if n == 0 { "" } else { " 1" }).into_bytes());
+    assert_eq!(place.repository.pull(&usual(&front)).unwrap(), Outcome::NothingToReceive);
+    assert_eq!(front.requests(), 2);
     assert_eq!(dump(&place.repository), before);
 }
 

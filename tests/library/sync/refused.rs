@@ -67,10 +67,39 @@ fn s13_where_dont_push_is_on_nothing_is_sent_and_the_setting_is_named() {
         let e = place.repository.sync(&server.remote("ann:secret"), &options).unwrap_err();
         assert_eq!(e.kind(), Kind::Refused);
         assert!(e.to_string().contains("dont-push"), "{e}");
-        assert!(e.hint().unwrap().contains("dont-push off"), "{e:?}");
+        assert!(e.hint().unwrap().contains("Turn that setting off"), "{e:?}");
     }
     assert_eq!(place.repository.pull(&server.remote("ann:secret")).unwrap(), Outcome::NothingToReceive);
     place.fossil(&["settings", "dont-push", "off"]);
     let sent = place.repository.push(&server.remote("ann:secret")).unwrap();
     assert_eq!(sent, Outcome::Sent { check_ins: 1, artifacts: 2 });
+}
+
+/// Only the child of a private check-in is public, or a check-in with children is shunned.
+#[test]
+fn a_check_in_whose_parent_the_server_does_not_give_is_cloned_and_pulled_with_the_gap() {
+    for &fossil in Fossil::each() {
+        let (dir, path, server) = served(fossil);
+        let before = cloned(&server.remote("ann:secret"));
+        let place = cloned(&server.remote("ann:secret"));
+        let mut made = Vec::new();
+        for n in 0..3 {
+            place.write("a.txt", format!("{n}\n"));
+            made.push(place.check_in(&format!("{n}"), None).unwrap().hash);
+        }
+        place.repository.push(&server.remote("ann:secret")).unwrap();
+        let db = rusqlite::Connection::open(&path).unwrap();
+        db.execute("INSERT INTO shun(uuid, mtime) VALUES(?1, 0)", [made[1].as_str()]).unwrap();
+        drop(db);
+        let remote = server.remote("ann:secret");
+        let clone = Repository::clone_from(&remote, &dir.path().join("later.fossil"), &ann()).unwrap();
+        assert!(clone.store().holds(&made[2]).unwrap() && !clone.store().holds(&made[1]).unwrap());
+        let pulled = before.repository.sync(&remote, &SyncOptions::pull()).unwrap();
+        assert_eq!(pulled.gaps, [made[1]]);
+        for repository in [&clone, &before.repository] {
+            assert!(repository.store().holds(&made[2]).unwrap());
+            let again = repository.sync(&remote, &SyncOptions::pull()).unwrap();
+            assert_eq!(again.received, Some(Outcome::NothingToReceive));
+        }
+    }
 }

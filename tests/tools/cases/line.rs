@@ -35,7 +35,7 @@ fn t18_a_line_of_20_mb_is_cut_and_said_so_in_bounded_memory() {
 #[test]
 fn m04_numbers_are_taken_as_they_are_or_refused_by_field() {
     let f = Fixture::with(&[("a.txt", b"1\n2\n")]);
-    for from in [json!("10"), json!(0), json!(-1), json!(1e9), json!(1.5), json!(null), json!(true)] {
+    for from in [json!("10"), json!(0), json!(-1), json!(1e9), json!(1.5), json!(true)] {
         let answer = f.refused("invalid", "ocx_read", json!({"path": "a.txt", "from": from}));
         assert!(stopped(&answer).contains("`from`"), "{from}: {answer}");
     }
