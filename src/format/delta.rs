@@ -220,7 +220,8 @@ mod tests {
     #[test]
     fn plain_fossil_takes_the_deltas_that_are_made_here() {
         let fossil = PlainFossil::new();
-        let base: String = (0..2_000).map(|i| format!("line {i} of {}\n", i * 7919 % 1_009)).collect();
+        let base: String =
+            (0..2_000).fold(String::new(), |text, i| text + &format!("line {i} of {}\n", i * 7919 % 1_009));
         let mut target = base.replace("line 30 ", "another line 30 ").replace("line 1500 ", "");
         target.insert_str(9_000, &base[20_000..24_000]);
         let delta = create(base.as_bytes(), target.as_bytes());
@@ -236,7 +237,7 @@ mod tests {
     fn a_delta_from_what_has_nothing_in_common_is_little_longer_than_its_target() {
         let target: Vec<u8> =
             (0..100_000_u32).map(|i| u8::try_from(i.wrapping_mul(i) % 251).unwrap_or(0)).collect();
-        for base in [&b""[..], &[255; 70_000]] {
+        for base in [&b""[..], &vec![255; 70_000]] {
             let delta = create(base, &target);
             assert!(delta.len() < target.len() + 40);
             assert_eq!(apply(base, &delta, target.len()).unwrap(), target);

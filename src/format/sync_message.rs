@@ -107,7 +107,6 @@ impl<'a> Cards<'a> {
             ["file", name, basis, size] => file(name, Some(basis), false, size),
             ["cfile", name, _, size] => file(name, None, true, size),
             ["cfile", name, basis, _, size] => file(name, Some(basis), true, size),
-            ["file" | "cfile", ..] => None,
             ["uvfile", name, mtime, hash, size, flags] => {
                 let entry = UnversionedEntry::of(name, mtime, hash)?;
                 let is_empty = flags.parse::<u32>().ok()? & 5 != 0;
@@ -117,7 +116,8 @@ impl<'a> Cards<'a> {
             ["uvigot", name, mtime, hash, _] => {
                 Some(Card::HaveUnversioned(UnversionedEntry::of(name, mtime, hash)?))
             }
-            ["uvfile" | "uvigot", ..] => None,
+            // Of another form than those above.
+            ["file" | "cfile" | "uvfile" | "uvigot", ..] => None,
             ["config", _, size] => Some(Card::Config(self.content(size)?)),
             ["igot", name] => Some(Card::Have { hash: hash(name)?, private: false }),
             ["igot", name, private] => Some(Card::Have { hash: hash(name)?, private: private == "1" }),

@@ -209,13 +209,12 @@ impl Fetch {
         self.spool.leave_out(&lacking);
         let staged = self.spool.staged("sync")?;
         let empty;
-        let db = match &self.here {
-            Some(db) => db,
-            None => {
-                empty = Connection::open_in_memory()?;
-                empty.execute_batch(EMPTY)?;
-                &empty
-            }
+        let db = if let Some(db) = &self.here {
+            db
+        } else {
+            empty = Connection::open_in_memory()?;
+            empty.execute_batch(EMPTY)?;
+            &empty
         };
         let findings = check(db, &staged, Origin::Server)?;
         let mut gaps = Vec::new();

@@ -8,6 +8,7 @@ use rusqlite::Connection;
 
 use super::bases::Bases;
 use super::likely::Likely;
+use super::order::Order;
 use super::row::Basis;
 use super::staged::Staged;
 use super::store::Stored;
@@ -58,7 +59,7 @@ fn link_many(
     stored: &Stored,
     rows: &HashSet<usize>,
 ) -> Result<()> {
-    let needed = staged.order().with_what_it_builds_on(staged.rows(), rows);
+    let needed = Order::with_what_it_builds_on(staged.rows(), rows);
     let mut bases = Bases::of(transaction.connection(), staged)?;
     let mut external: HashMap<Hash, Arc<Vec<u8>>> = HashMap::new();
     for &root in staged.order().roots().iter().filter(|root| needed[**root as usize]) {

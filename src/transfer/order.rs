@@ -60,7 +60,7 @@ impl Order {
     }
 
     /// Which rows must be expanded for some of them: those, and what they are deltas from.
-    pub fn with_what_it_builds_on(&self, rows: &[Row], some: &HashSet<usize>) -> Vec<bool> {
+    pub fn with_what_it_builds_on(rows: &[Row], some: &HashSet<usize>) -> Vec<bool> {
         let mut needed = vec![false; rows.len()];
         for &row in some {
             let mut at = row;

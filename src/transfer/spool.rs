@@ -108,12 +108,11 @@ impl Spool {
             keep: arrival.keep,
         };
         self.end += data.len() as u64;
-        match self.places.get(&arrival.hash) {
-            Some(&place) => self.arrived[place] = arrived,
-            None => {
-                self.places.insert(arrival.hash, self.arrived.len());
-                self.arrived.push(arrived);
-            }
+        if let Some(&place) = self.places.get(&arrival.hash) {
+            self.arrived[place] = arrived;
+        } else {
+            self.places.insert(arrival.hash, self.arrived.len());
+            self.arrived.push(arrived);
         }
         Ok(())
     }

@@ -17,6 +17,9 @@ use crate::support::{Place, ann, remote};
 
 const CODE: &str = "0123456789012345678901234567890123456789";
 
+/// What a server answers to request `n`, from 0.
+type Answer = Box<dyn Fn(usize) -> Vec<u8> + Send + Sync>;
+
 /// A server that answers request `n`, from 0, with these cards; and the bodies of the requests.
 fn answering(answer: impl Fn(usize) -> Vec<u8> + Send + Sync + 'static) -> Front {
     let asked = AtomicUsize::new(0);
@@ -291,7 +294,7 @@ fn v04_a_clone_takes_no_scripts_no_users_no_hooks_and_no_cookie_of_a_server() {
 #[test]
 fn v04_a_cookie_goes_back_to_the_server_that_gave_it_in_that_sync_alone() {
     let seen: Arc<std::sync::Mutex<Vec<bool>>> = Arc::default();
-    let sees = Arc::clone(&seen);
+    let notes = Arc::clone(&seen);
     let place = Place::new();
     let wanted = sha1(b"wanted");
     let asked = AtomicUsize::new(0);
@@ -299,9 +302,10 @@ fn v04_a_cookie_goes_back_to_the_server_that_gave_it_in_that_sync_alone() {
         while let Some(request) = request(&mut line) {
             let start = request.windows(4).position(|w| w == b"\r\n\r\n").unwrap() + 4;
             let body = packed::unpack(&request[start..], 1 << 20).unwrap();
-            sees.lock().unwrap().push(String::from_utf8_lossy(&body).contains("cookie for-you"));
+            notes.lock().unwrap().push(String::from_utf8_lossy(&body).contains("cookie for-you"));
             let n = asked.fetch_add(1, Ordering::SeqCst);
-            let cards = if n % 2 == 0 { format!("cookie for-you\nigot {wanted}\n") } else { String::new() };
+            let cards =
+                if n.is_multiple_of(2) { format!("cookie for-you\nigot {wanted}\n") } else { String::new() };
             let _ = write!(
                 line,
                 "HTTP/1.1 200 OK\r\nContent-Type: application/x-fossil-uncompressed\r\nContent-Length: {}\r\n\r\n{cards}",
@@ -321,8 +325,7 @@ fn v19_endless_names_and_artifacts_end_at_a_limit_and_leave_no_phantom() {
     let before = dump(&place.repository);
     let names = |n: usize| {
         (0..5000)
-            .map(move |k| format!("igot {}\n", sha1(format!("{n} {k}").as_bytes())))
-            .collect::<String>()
+            .fold(String::new(), |cards, k| cards + "igot " + &sha1(format!("{n} {k}").as_bytes()) + "\n")
             .into_bytes()
     };
     let many =
@@ -331,7 +334,6 @@ fn v19_endless_names_and_artifacts_end_at_a_limit_and_leave_no_phantom() {
     let few = Limits { sync_artifacts: 20_000, ..Limits::default() };
     let small = Limits { sync_bytes: 50_000, ..Limits::default() };
     let short = Limits { sync: Duration::from_millis(1), ..Limits::default() };
-    type Answer = Box<dyn Fn(usize) -> Vec<u8> + Send + Sync>;
     let cases: [(&str, Answer, Limits, Kind); 5] = [
         ("names", Box::new(names), few, Kind::TooLarge),
         ("the same names", Box::new(move |_| names(0)), Limits::default(), Kind::Refused),

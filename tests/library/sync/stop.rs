@@ -139,7 +139,7 @@ fn m09_v21_check_ins_and_syncs_with_other_servers_go_on_while_a_server_is_silent
             let waits = scope.spawn(|| one.repository.sync(&silent, &options));
             until_asked(&front);
             for place in [&one, &two] {
-                place.write("a.txt", format!("meanwhile {options:?} {:p}\n", place));
+                place.write("a.txt", format!("meanwhile {options:?} {place:p}\n"));
                 place.check_in("meanwhile", None).unwrap();
             }
             // The same repository too, with a server that answers.
