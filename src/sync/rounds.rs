@@ -64,6 +64,14 @@ impl<'a> Rounds<'a> {
         for card in Cards::of(&bytes) {
             let card = card.map_err(|e| self.peer.blame(e))?;
             match card {
+                Card::Project(code) if !self.peer.project().is_empty() && code != self.peer.project() => {
+                    let what = format!(
+                        "{} is of the project `{code}`, and not of `{}`",
+                        self.peer,
+                        self.peer.project()
+                    );
+                    return Err(Error::new(Kind::Foreign, what).with_hint("Check the URL."));
+                }
                 Card::Cookie(cookie) if cookie.len() <= COOKIE_MAX => self.cookie = Some(cookie.to_owned()),
                 _ => reply.note(&card),
             }

@@ -89,6 +89,9 @@ pub struct Imported {
     pub artifacts: usize,
     /// How many were here already.
     pub present: usize,
+    /// What the new check-ins name and nobody has: it is private or shunned where they come from, or was left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Hash>,
 }
 
 /// What was taken in.
@@ -165,6 +168,7 @@ pub(crate) fn receive(
     if !origin.is_server() {
         rules::no_content_is_control(db, &findings, &stored)?;
     }
+    let gaps = rules::gaps(db, staged, &findings)?;
     // Nothing reaches Fossil's code before all of it is judged.
     let mut likely = staged.take_likely();
     likely.retain(|likely| !not_linked.contains_key(&likely.row));
@@ -182,6 +186,7 @@ pub(crate) fn receive(
         check_ins: check_ins.iter().map(|&row| staged.rows()[row].hash).collect(),
         artifacts: stored.new,
         present: staged.rows().len() - stored.new,
+        gaps,
     };
     Ok(Received { imported, not_linked: not_linked.into_values().collect() })
 }

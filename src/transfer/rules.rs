@@ -1,11 +1,14 @@
 //! What a set of artifacts must be to be taken in.
 
+use std::collections::{BTreeSet, HashSet};
+
 use rusqlite::Connection;
 
 use super::findings::{Findings, control_as_content};
 use super::staged::Staged;
 use super::store::Stored;
 use crate::error::{Error, Kind, Result};
+use crate::name::Hash;
 
 /// Refuses what is shunned here.
 pub(super) fn nothing_shunned(db: &Connection, staged: &Staged) -> Result<()> {
@@ -55,6 +58,19 @@ pub(super) fn no_private_parent(db: &Connection, staged: &Staged, findings: &Fin
         }
     }
     Ok(())
+}
+
+/// What the check-ins of a set name and neither it nor the repository holds.
+pub(super) fn gaps(db: &Connection, staged: &Staged, findings: &Findings) -> Result<Vec<Hash>> {
+    let come: HashSet<&Hash> = staged.rows().iter().map(|row| &row.hash).collect();
+    let mut here = db.prepare("SELECT 1 FROM blob WHERE uuid=?1 AND size>=0")?;
+    let mut gaps = BTreeSet::new();
+    for hash in findings.named().filter(|hash| !come.contains(hash)) {
+        if !here.exists([hash.as_str()])? {
+            gaps.insert(*hash);
+        }
+    }
+    Ok(gaps.into_iter().collect())
 }
 
 /// Whether the repository has each row already, and not as private.

@@ -173,6 +173,13 @@ fn imported_words(imported: &Imported) -> String {
     if let Some(last) = imported.check_ins.last() {
         let _ = write!(words, "\nThe newest is {last}.");
     }
+    if let [one, rest @ ..] = imported.gaps.as_slice() {
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        let _ = write!(
+            words,
+            "\nThey name `{one}`{more}, which nobody here has: it was left out where they come from."
+        );
+    }
     words
 }
 

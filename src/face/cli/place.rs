@@ -54,7 +54,14 @@ fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<S
     if given.get_flag("save_password") {
         repository.set_remote(Some(&remote), true)?;
     }
-    Ok(format!("Cloned {remote} into {} with the user {user}.", repository.path().display()))
+    let gaps = match repository.store().phantoms()?.as_slice() {
+        [] => String::new(),
+        [one, rest @ ..] => {
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            format!(" The server does not give `{}`{more}, which others name.", one.short())
+        }
+    };
+    Ok(format!("Cloned {remote} into {} with the user {user}.{gaps}", repository.path().display()))
 }
 
 fn open(given: &ArgMatches, folder: &Path) -> Result<String> {

@@ -102,6 +102,14 @@ impl Store {
         )
     }
 
+    /// Returns the artifacts that are known by name only: others name them, and their content is not here.
+    ///
+    /// # Errors
+    /// As for any read: [`Kind::Busy`](crate::error::Kind::Busy), [`Kind::Corrupt`](crate::error::Kind::Corrupt).
+    pub fn phantoms(&self) -> Result<Vec<Hash>> {
+        self.hashes("SELECT uuid FROM phantom JOIN blob USING(rid) ORDER BY rid")
+    }
+
     /// Returns the private artifacts.
     pub(crate) fn private(&self) -> Result<Vec<Hash>> {
         self.hashes("SELECT uuid FROM private JOIN blob USING(rid) WHERE size>=0 ORDER BY rid")

@@ -176,3 +176,17 @@ fn an_artifact_whose_basis_is_lost_is_made_whole_again() {
     place.there.verify().unwrap();
     assert_eq!(derived(place.there.path()), expected);
 }
+
+#[test]
+fn what_a_bundle_names_and_nobody_has_is_said() {
+    let place = Clones::with_history();
+    let bundle = place.bundle("b.bundle");
+    drop(bundle);
+    let db = rusqlite::Connection::open(place.path("b.bundle")).unwrap();
+    let sql = "DELETE FROM bblob WHERE blobid=(SELECT max(blobid) FROM bblob WHERE notes LIKE 'file %'
+                 AND blobid NOT IN (SELECT delta FROM bblob WHERE typeof(delta)='integer')) RETURNING uuid";
+    let left_out: String = db.query_row(sql, [], |row| row.get(0)).unwrap();
+    drop(db);
+    let imported = place.import(&Bundle::open(&place.path("b.bundle")).unwrap()).unwrap();
+    assert_eq!(imported.gaps.iter().map(|hash| hash.as_str()).collect::<Vec<_>>(), [left_out]);
+}

@@ -380,3 +380,13 @@ fn a_clone_that_never_ends_is_left() {
         assert!(!path.exists());
     }
 }
+
+#[test]
+fn a_server_that_turns_out_to_be_of_another_project_is_refused() {
+    let place = Place::new();
+    let before = dump(&place.repository);
+    let reply = [format!("push {CODE} {CODE}\n").into_bytes(), file(b"theirs")].concat();
+    let front = answering(move |_| reply.clone());
+    assert_eq!(place.repository.pull(&usual(&front)).unwrap_err().kind(), Kind::Foreign);
+    assert_eq!(dump(&place.repository), before);
+}

@@ -94,6 +94,7 @@ fn a_check_in_whose_parent_the_server_does_not_give_is_cloned_and_pulled_with_th
         let remote = server.remote("ann:secret");
         let clone = Repository::clone_from(&remote, &dir.path().join("later.fossil"), &ann()).unwrap();
         assert!(clone.store().holds(&made[2]).unwrap() && !clone.store().holds(&made[1]).unwrap());
+        assert_eq!(clone.store().phantoms().unwrap(), [made[1]]);
         let pulled = before.repository.sync(&remote, &SyncOptions::pull()).unwrap();
         assert_eq!(pulled.gaps, [made[1]]);
         for repository in [&clone, &before.repository] {
