@@ -188,5 +188,5 @@ fn what_a_bundle_names_and_nobody_has_is_said() {
     let left_out: String = db.query_row(sql, [], |row| row.get(0)).unwrap();
     drop(db);
     let imported = place.import(&Bundle::open(&place.path("b.bundle")).unwrap()).unwrap();
-    assert_eq!(imported.gaps.iter().map(|hash| hash.as_str()).collect::<Vec<_>>(), [left_out]);
+    assert_eq!(imported.gaps.iter().map(ocx::name::Hash::as_str).collect::<Vec<_>>(), [left_out]);
 }
