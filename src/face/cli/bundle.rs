@@ -2,22 +2,18 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::bar::Bar;
 use super::options;
 use super::target::{Target, repository};
 use super::terminal::Terminal;
 use crate::bundle::Bundle;
-use crate::bundle::{Contents, Exported, Import, Imported, Progress, Selection};
+use crate::bundle::{Contents, Exported, Import, Imported, Selection};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, shown};
-
-/// The number of artifacts from which a progress bar is worth showing.
-const LONG_WORK: u64 = 500;
 
 /// The command and its four parts.
 pub fn command() -> Command {
@@ -213,33 +209,4 @@ fn verified(contents: &Contents) -> String {
         contents.size,
         contents.bases.len()
     )
-}
-
-/// A progress bar on standard error, for long work at a terminal.
-struct Bar(Option<ProgressBar>);
-
-impl Bar {
-    fn new(what: &'static str, terminal: &Terminal<'_>) -> Self {
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} artifacts, {eta}");
-        let bar = |style| ProgressBar::new(0).with_style(style).with_message(what);
-        Self(terminal.err_is_terminal.then_some(style.ok()).flatten().map(bar))
-    }
-
-    fn progress(&self) -> Option<Progress> {
-        let bar = self.0.clone()?;
-        Some(Arc::new(move |done, all| {
-            if all >= LONG_WORK && (done % 64 == 0 || done == all) {
-                bar.set_length(all);
-                bar.set_position(done);
-            }
-        }))
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
-    }
 }

@@ -4,6 +4,7 @@
 //! a terminal.
 
 mod arguments;
+mod bar;
 mod bundle;
 mod options;
 mod paste;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 
+use super::bar::Bar;
 use super::sync;
 use super::target::{self, open_repository};
 use super::terminal::Terminal;
@@ -49,8 +50,11 @@ fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<S
         Some(name) => target::login(name)?,
         None => remote.user().cloned().map_or_else(|| User::parse(login.unwrap_or("admin")), Ok)?,
     };
-    let repository =
-        Repository::clone_with(&remote, &path, &user, &sync::taking_along(SyncOptions::default(), given))?;
+    let bar = Bar::new("receiving", terminal);
+    let options =
+        SyncOptions { progress: bar.progress(), ..sync::taking_along(SyncOptions::default(), given) };
+    let repository = Repository::clone_with(&remote, &path, &user, &options)?;
+    drop(bar);
     if given.get_flag("save_password") {
         repository.set_remote(Some(&remote), true)?;
     }

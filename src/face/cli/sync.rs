@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 
+use super::bar::Bar;
 use super::target;
 use super::terminal::Terminal;
 use crate::error::{Error, Kind, Result};
@@ -54,6 +55,13 @@ pub fn reaching(command: Command) -> Command {
                 .value_parser(value_parser!(u64).range(1..))
                 .help("The most that one exchange with the server may take; 120 otherwise"),
         )
+        .arg(
+            Arg::new("whole_timeout")
+                .long("whole-timeout")
+                .value_name("SECONDS")
+                .value_parser(value_parser!(u64).range(1..))
+                .help("The most that all exchanges may take together; 3600 otherwise"),
+        )
 }
 
 /// Runs the command if it is one of these. Returns the words that say what was done.
@@ -87,7 +95,10 @@ fn synced(
         })?,
     };
     let remote = reached(remote, given, folder, terminal)?;
-    let synced = repository.sync(&remote, &taking_along(options, given))?;
+    let bar = Bar::new("receiving", terminal);
+    let options = SyncOptions { progress: bar.progress(), ..taking_along(options, given) };
+    let synced = repository.sync(&remote, &options)?;
+    drop(bar);
     if given.get_flag("json") {
         return Ok(as_json(&synced).to_string());
     }
@@ -111,6 +122,9 @@ pub fn reached(remote: Remote, given: &ArgMatches, folder: &Path, terminal: &Ter
     let mut reach = usual.clone();
     if let Some(seconds) = given.get_one::<u64>("timeout") {
         reach.limits.whole = Duration::from_secs(*seconds);
+    }
+    if let Some(seconds) = given.get_one::<u64>("whole_timeout") {
+        reach.limits.sync = Duration::from_secs(*seconds);
     }
     if let Some(file) = given.get_one::<PathBuf>("ca_file") {
         reach.ca_file = Some(folder.join(file));
