@@ -26,6 +26,12 @@ fn config(default: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
+/// For a target whose every input makes a repository: a tenth of what others get.
+fn costly_config(default: u32) -> ProptestConfig {
+    let usual = config(default * 10);
+    ProptestConfig { cases: (usual.cases / 10).max(1), ..usual }
+}
+
 /// Deltas on `BASE`, as Fossil makes them.
 fn deltas() -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();

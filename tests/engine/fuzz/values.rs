@@ -17,7 +17,7 @@ use rusqlite::Connection;
 use super::super::linking::{circles, link_into};
 use super::super::place::integrity;
 use super::bundles::{SEEDS, ann, target};
-use super::{config, sealed};
+use super::{costly_config, sealed};
 
 const DATES: [&str; 12] = [
     "2026-11-30T10:23:45",
@@ -404,7 +404,7 @@ fn right_sets_are_taken_in() {
 macro_rules! targets {
     ($($name:ident $kinds:expr,)*) => {
         proptest! {
-            #![proptest_config(config(12))]
+            #![proptest_config(costly_config(12))]
             $(
                 #[test]
                 fn $name(choices in choices($kinds)) {
@@ -428,7 +428,7 @@ targets! {
 }
 
 proptest! {
-    #![proptest_config(config(30))]
+    #![proptest_config(costly_config(30))]
 
     #[test]
     fn what_no_judge_has_seen_ends_no_process(choices in choices(0..8u8)) {
