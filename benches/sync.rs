@@ -212,6 +212,8 @@ fn answer_at_once() -> impl Fn(TcpStream, &front::Counted) + Send + Sync {
             let brought: String = cards
                 .lines()
                 .filter_map(|card| card.strip_prefix("file ")?.split(' ').next())
+                // A line of some content may begin like a card.
+                .filter(|hash| matches!(hash.len(), 40 | 64))
                 .fold(String::new(), |all, hash| all + "igot " + hash + "\n");
             let Ok(mut last) = last.lock() else { return };
             let reply = if brought.is_empty() { std::mem::take(&mut *last) } else { String::new() };
