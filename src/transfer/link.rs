@@ -7,7 +7,6 @@ use std::thread;
 use rusqlite::Connection;
 
 use super::bases::Bases;
-use super::likely::Likely;
 use super::order::Order;
 use super::row::Basis;
 use super::staged::Staged;
@@ -25,16 +24,16 @@ const ANALYZED_FROM: usize = 200;
 /// Tables whose statistics guide the queries that link artifacts in.
 const LINKED: [&str; 7] = ["blob", "delta", "event", "leaf", "mlink", "plink", "tagxref"];
 
-/// Has Fossil's code link in what is new. Check-ins come first, by their time, so that Fossil finds most parents
+/// Has Fossil's code link in what is new, as far as `is_linked` says so. Check-ins come first, by their time, so that Fossil finds most parents
 /// linked in and at hand. Where there are too many for that, each comes after what it is a delta from, as in a
 /// rebuild, and is expanded on another thread meanwhile.
 pub(super) fn link(
     transaction: &mut Transaction<'_>,
     staged: &Staged,
     stored: &Stored,
-    linked: &[Likely],
+    is_linked: impl Fn(usize) -> bool,
 ) -> Result<()> {
-    let mut new: Vec<_> = linked.iter().filter(|likely| stored.is_new(likely.row)).collect();
+    let mut new: Vec<_> = staged.likely().iter().filter(|likely| is_linked(likely.row)).collect();
     forget_statistics(transaction.connection())?;
     if new.iter().all(|likely| likely.text().is_some()) {
         new.sort_unstable_by_key(|likely| (&likely.sniffed, staged.rows()[likely.row].id));

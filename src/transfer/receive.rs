@@ -170,9 +170,8 @@ pub(crate) fn receive(
     }
     let gaps = rules::gaps(db, staged, &findings)?;
     // Nothing reaches Fossil's code before all of it is judged.
-    let mut likely = staged.take_likely();
-    likely.retain(|likely| !not_linked.contains_key(&likely.row));
-    link(transaction, staged, &stored, &likely)?;
+    let is_linked = |row: usize| stored.is_new(row) && !not_linked.contains_key(&row);
+    link(transaction, staged, &stored, is_linked)?;
     transaction.connection().pragma_update(None, "cache_size", cache)?;
     let mut check_ins = in_order(staged, &findings, &stored);
     check_ins.retain(|row| !not_linked.contains_key(row));

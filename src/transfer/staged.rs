@@ -3,8 +3,6 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
-
 use super::findings::Findings;
 use super::likely::Likely;
 use super::order::Order;
@@ -49,7 +47,7 @@ pub(crate) struct Staged {
 struct Verified {
     findings: Arc<Findings>,
     seals: Seals,
-    likely: Mutex<Vec<Likely>>,
+    likely: Vec<Likely>,
 }
 
 /// A keyed checksum of each row's data. The key is random and never leaves the process, so nobody can replace data
@@ -111,9 +109,9 @@ impl Staged {
         self.verified.get().is_some_and(|verified| verified.seals.fit(row, data))
     }
 
-    /// What may be structural, in the order in which it was expanded. It is given away once; then there is none.
-    pub(super) fn take_likely(&self) -> Vec<Likely> {
-        self.verified.get().map(|verified| std::mem::take(&mut *verified.likely.lock())).unwrap_or_default()
+    /// What may be structural, in the order in which it was expanded; nothing before a verification.
+    pub(super) fn likely(&self) -> &[Likely] {
+        self.verified.get().map_or(&[], |verified| &verified.likely)
     }
 
     /// Keeps the findings, so that the set is not verified again.
@@ -124,7 +122,7 @@ impl Staged {
         likely: Vec<Likely>,
     ) -> Arc<Findings> {
         // Two threads may verify the set at once. Both find the same, or the data have changed and the reader says so.
-        let verified = || Verified { findings: findings.into(), seals, likely: Mutex::new(likely) };
+        let verified = || Verified { findings: findings.into(), seals, likely };
         Arc::clone(&self.verified.get_or_init(verified).findings)
     }
 }

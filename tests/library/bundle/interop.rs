@@ -3,9 +3,10 @@
 use ocx::bundle::Bundle;
 use ocx::bundle::{Import, Selection};
 use ocx::name::Branch;
+use ocx::repo::Repository;
 
-use crate::support::Fossil;
 use crate::support::clones::{Clones, assert_whole, count, derived, lines, said, text};
+use crate::support::{Fossil, ann};
 
 #[test]
 fn what_is_imported_is_what_plain_fossil_derives_anew() {
@@ -189,4 +190,17 @@ fn what_a_bundle_names_and_nobody_has_is_said() {
     drop(db);
     let imported = place.import(&Bundle::open(&place.path("b.bundle")).unwrap()).unwrap();
     assert_eq!(imported.gaps.iter().map(ocx::name::Hash::as_str).collect::<Vec<_>>(), [left_out]);
+}
+
+#[test]
+fn one_opened_bundle_is_linked_in_by_each_repository_that_takes_it() {
+    let place = Clones::with_history();
+    let bundle = place.bundle("b.bundle");
+    let second = place.path("second.fossil");
+    std::fs::copy(place.there.path(), &second).unwrap();
+    let second = Repository::open(&second).unwrap();
+    let first = place.import(&bundle).unwrap();
+    let again = second.import_bundle(&bundle, &Import::by(ann())).unwrap();
+    assert_eq!(again, first);
+    assert_eq!(derived(second.path()).len(), derived(place.there.path()).len());
 }
