@@ -209,9 +209,6 @@ unsafe extern "C" {
     pub fn ocx_transaction_link_end(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
 }
 unsafe extern "C" {
-    pub fn ocx_transaction_compact(arg1: *mut OcxSession, arg2: *mut OcxOutcome);
-}
-unsafe extern "C" {
     pub fn ocx_transaction_filled(
         arg1: *mut OcxSession,
         rids: *const ::core::ffi::c_int,

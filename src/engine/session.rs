@@ -162,12 +162,6 @@ impl Session {
         self.call(|s, o| unsafe { c::ocx_transaction_link_end(s, o) })
     }
 
-    /// Stores more artifacts as deltas.
-    pub fn transaction_compact(&mut self) -> CallOutcome {
-        // SAFETY: I2 - as in `command`.
-        self.call(|s, o| unsafe { c::ocx_transaction_compact(s, o) })
-    }
-
     /// Links in what waited for artifacts that had no content.
     pub fn transaction_filled(&mut self, numbers: &[c_int]) -> CallOutcome {
         // SAFETY: I2, I5 - as in `command`.

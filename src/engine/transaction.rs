@@ -130,15 +130,6 @@ impl<'a> Transaction<'a> {
         self.link(|| Ok(all.take().unwrap_or_default()))
     }
 
-    /// Has Fossil's code store more artifacts as deltas from others, so that the file takes less space.
-    ///
-    /// # Errors
-    /// What Fossil's code met. The transaction cannot go on then.
-    pub fn compact(&mut self) -> Result<()> {
-        let outcome = self.turn(Session::transaction_compact)?;
-        self.finish("cannot compact the repository", &outcome)
-    }
-
     /// Links in what waited for artifacts that were known without their content and have it now.
     ///
     /// # Errors

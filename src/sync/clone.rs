@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::format::sync_message::{Card, setting};
 use crate::name::User;
 use crate::repo::{Repository, make_aside, new_file, remove_unless, vacuum};
-use crate::transfer::{Origin, receive};
+use crate::transfer::{Origin, compact, receive};
 
 /// The most characters that a project's name may have.
 const NAME_MAX: usize = 200;
@@ -62,7 +62,7 @@ fn clone_aside(remote: &Remote, path: &Path, user: &User, options: &SyncOptions)
     let received = engine::transaction(path, user.as_str(), move |transaction| {
         set_name(transaction, name.as_deref())?;
         let received = receive(transaction, &staged, Origin::Server, None)?;
-        transaction.compact()?;
+        compact(transaction.connection())?;
         Ok(received)
     });
     received.map_err(|e| rounds.peer.blame(e))?;

@@ -196,7 +196,8 @@ fn too_many(card: u8, count: usize, max: usize) -> Option<String> {
 
 /// Fossil would store such a name as it stands and never find it again.
 fn hash_fault(card: u8, cards: &Cards<'_>) -> Option<String> {
-    let has_upper = |hash: &&&[u8]| hash.iter().any(u8::is_ascii_uppercase);
+    // Without an early end, the compiler looks at many digits at once.
+    let has_upper = |hash: &&&[u8]| hash.iter().fold(false, |upper, b| upper | b.is_ascii_uppercase());
     let hash = cards.hashes(card).iter().find(has_upper)?.escape_ascii().to_string();
     Some(format!("has the hash `{hash}` on a card `{}`, which is not in lowercase", char::from(card)))
 }

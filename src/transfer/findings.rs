@@ -1,6 +1,6 @@
 //! What verification found in a set of artifacts.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use super::cards;
 use crate::error::{Error, Kind, Result};

@@ -8,6 +8,7 @@
 mod agent;
 mod bases;
 mod cards;
+mod compact;
 mod findings;
 mod judge;
 mod likely;
@@ -27,6 +28,7 @@ mod verdict;
 mod walk;
 
 pub(crate) use bases::Bases;
+pub(crate) use compact::compact;
 pub(crate) use findings::Findings;
 pub(crate) use pack::pack;
 pub use receive::{Import, Imported};

@@ -87,9 +87,6 @@ void ocx_transaction_link(OcxSession *s, const OcxStored *stored, size_t count, 
 void ocx_transaction_link_end(OcxSession *s, OcxOutcome *o){
   run(s, ocx_mod_transaction_link_end, 0, o);
 }
-void ocx_transaction_compact(OcxSession *s, OcxOutcome *o){
-  run(s, ocx_mod_transaction_compact, 0, o);
-}
 void ocx_transaction_filled(OcxSession *s, const int *rids, size_t count, OcxOutcome *o){
   OcxModFilled x = { rids, count };
   run(s, ocx_mod_transaction_filled, &x, o);

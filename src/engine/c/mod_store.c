@@ -9,6 +9,7 @@
 int ocx_content_put(Blob*, const char*, int);
 void ocx_link_waiting(int);
 void ocx_parse_ahead(int, const char*, int);
+int ocx_is_parsed(int);
 
 /*
 ** May a check-in on zBranch follow check-in pid?  Returns OCX_STORED or a refusal.
@@ -186,8 +187,13 @@ static void ocx_link_one(const OcxStored *p, const OcxStored *pNext){
     content_cache_insert(pNext->rid, &content);
     ocx_parse_ahead(pNext->rid, pNext->text.data, (int)pNext->text.size);
   }
-  ocx_copy_text(&p->text, &content);
-  if( p->text.size==0 && !content_get(p->rid, &content) ) return;
+  if( ocx_is_parsed(p->rid) ){
+    blob_init(&content, 0, 0);  /* nobody reads it */
+  }else if( p->text.size ){
+    ocx_copy_text(&p->text, &content);
+  }else if( !content_get(p->rid, &content) ){
+    return;
+  }
   manifest_crosslink(p->rid, &content, MC_NO_ERRORS);
 }
 
@@ -203,15 +209,6 @@ int ocx_mod_transaction_link(const void *pArg){
 
 int ocx_mod_transaction_link_end(const void *unused){
   manifest_crosslink_end(MC_NONE);
-  return 0;
-}
-
-/*
-** Make more artifacts deltas from others, for less space.
-*/
-int ocx_mod_transaction_compact(const void *unused){
-  content_clear_cache(0);
-  extra_deltification(0);
   return 0;
 }
 

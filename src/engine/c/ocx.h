@@ -125,9 +125,6 @@ void ocx_transaction_link_begin(OcxSession*, OcxOutcome*);
 void ocx_transaction_link(OcxSession*, const OcxStored *stored, size_t count, OcxOutcome*);
 void ocx_transaction_link_end(OcxSession*, OcxOutcome*);
 
-/* Stores more artifacts as deltas, for less space. */
-void ocx_transaction_compact(OcxSession*, OcxOutcome*);
-
 /* Links in what has waited for stored artifacts that were known without their content. */
 void ocx_transaction_filled(OcxSession*, const int *rids, size_t count, OcxOutcome*);
 

@@ -27,7 +27,6 @@ int ocx_mod_transaction_put(const void*);       /* OcxModPut */
 int ocx_mod_transaction_link_begin(const void*);
 int ocx_mod_transaction_link(const void*);      /* OcxModLink */
 int ocx_mod_transaction_link_end(const void*);
-int ocx_mod_transaction_compact(const void*);
 int ocx_mod_transaction_filled(const void*);    /* OcxModFilled */
 int ocx_mod_transaction_end(const void*);
 int ocx_mod_set_remote(const void*);       /* OcxModRemote */

@@ -7,12 +7,14 @@
 ** A tag `parent` counts only if its value is a list of hashes of check-ins that are linked in,
 ** none of them a descendant: the function that obeys it measures a value that may be absent,
 ** writes behind its list if a word is no hash, and makes circles, in which nothing is a leaf.
-** The checksum of a text that Rust has verified is not made again.  And its SQL is kept.
+** The checksum of a text that Rust has verified is not made again.  Hex digits are looked at
+** many at a time, as a check-in has thousands of hashes.  And its SQL is kept.
 */
 #include "bound.h"
 #define md5sum_step_text ocx_step_unless_verified
 #define md5sum_finish ocx_finish_unless_verified
 #define validate16 ocx_validate16
+#define hname_validate ocx_hname_validate
 #define blob_materialize ocx_blob_materialize
 #define manifest_reparent_checkin fossil_reparent_checkin
 #define manifest_crosslink_end fossil_crosslink_end
@@ -20,11 +22,13 @@
 #undef md5sum_step_text
 #undef md5sum_finish
 #undef validate16
+#undef hname_validate
 #undef blob_materialize
 #undef manifest_reparent_checkin
 #undef manifest_crosslink_end
 
 int validate16(const char*, int);
+int hname_validate(const char*, int);
 void md5sum_step_text(const char*, int);
 char *md5sum_finish(Blob*);
 char *blob_materialize(Blob*);
@@ -42,6 +46,36 @@ char *ocx_finish_unless_verified(Blob *pOut){
   const char *z = zChecksum;
   zChecksum = 0;
   return z && pOut==0 ? (char*)z : md5sum_finish(pOut);
+}
+
+typedef unsigned char Digits __attribute__((vector_size(16)));
+
+/* Which of 16 bytes are hex digits? */
+static Digits ocx_hex_digits(const char *z){
+  Digits c;
+  memcpy(&c, z, sizeof(c));
+  return (Digits)((c-'0'<10) | ((c|0x20)-'a'<6));
+}
+
+/* As hname_validate(), but for hashes in one step. */
+int ocx_hname_validate(const char *z, int n){
+  Digits hex;
+  unsigned long long a[2];
+  if( n!=40 && n!=64 ) return hname_validate(z, n);
+  hex = ocx_hex_digits(z) & ocx_hex_digits(z+16) & ocx_hex_digits(z+n-16);
+  if( n==64 ) hex &= ocx_hex_digits(z+32);
+  memcpy(a, &hex, sizeof(a));
+  if( (a[0] & a[1])!=~0ULL ) return 0;
+  return n==40 ? 1 : 2;
+}
+
+/* Is the artifact at hand, parsed? */
+int ocx_is_parsed(int rid){
+  int i;
+  for(i=0; i<MX_MANIFEST_CACHE; i++){
+    if( manifestCache.apManifest[i] && manifestCache.apManifest[i]->rid==rid ) return 1;
+  }
+  return 0;
 }
 
 /* Parse a text that was verified, and keep it at hand for whoever asks for it next. */
