@@ -152,9 +152,20 @@ fn text(path: &Path) -> Result<&str> {
     })
 }
 
-/// Gives the pages of a repository back that nothing uses.
+/// From so many bytes on, a repository takes less space in larger pages.
+const LARGE: i64 = 4 << 20;
+
+/// Gives the pages of a new repository back that nothing uses, which must not have a write-ahead log yet.
 pub(crate) fn vacuum(path: &Path) -> Result<()> {
-    Ok(writer(path)?.execute_batch("VACUUM")?)
+    let db = writer(path)?;
+    let size: i64 =
+        db.query_row("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", [], |row| {
+            row.get(0)
+        })?;
+    if size >= LARGE {
+        db.execute_batch("PRAGMA page_size=8192")?;
+    }
+    Ok(db.execute_batch("VACUUM")?)
 }
 
 fn write_ahead(path: &Path) -> Result<()> {
