@@ -1,9 +1,10 @@
 //! A plan in the making: one step per path, from what becomes of each file and from what lies in the way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use super::outcome::FileOutcome;
-use super::place::{Clash, Item, Names, all_in_the_way, settle_places};
+use super::place::{Clash, Item, Names, Paths, settle_places};
 use super::side::Trees;
 use super::step::{Backup, Owner, Placed, Refusal, Source, Step};
 use super::subject::{At, is_link, subjects};
@@ -134,35 +135,28 @@ impl Draft {
 
     /// Puts aside what lies on the disk, is no part of the checkout, and is in the way.
     fn clear(&mut self, trees: &Trees, names: &mut Names<'_>) {
-        let mut moved: BTreeMap<TreePath, ()> = BTreeMap::new();
+        let mut moved = BTreeSet::new();
         for (path, step) in &mut self.steps {
-            let comes = step.result.filter(|_| step.here.as_ref() != Some(path));
-            if let Some(entry) = comes {
-                for other in all_in_the_way(&trees.untracked, path) {
-                    let Some(found) = trees.untracked.get(&other) else { continue };
-                    let is_same =
-                        other == *path && found.hash == entry.hash && is_link(*found) == is_link(entry);
-                    let is_joined = matches!(step.source, Source::Joined { .. });
-                    if (is_same && !is_joined) || moved.insert(other.clone(), ()).is_some() {
-                        continue;
-                    }
-                    let with = if other.is_within(path) { path } else { &other };
-                    let name = names.beside(&other, with, ORIGINAL);
-                    step.why.push_str(&format!("; `{}`, not part of the checkout, lay there", other.shown()));
-                    step.backups.push(Backup {
-                        path: name,
-                        of: Owner::Untracked,
-                        from: other,
-                        entry: *found,
-                    });
-                    if !step.what.is_conflict() {
-                        step.what = FileOutcome::ConflictInTheWay;
-                    }
+            let Some(entry) = step.result.filter(|_| step.here.as_ref() != Some(path)) else { continue };
+            for other in trees.untracked.in_the_way(path) {
+                let found = trees.untracked[other];
+                let is_same = found.hash == entry.hash && is_link(found) == is_link(entry);
+                let is_joined = matches!(step.source, Source::Joined { .. });
+                if (other == path && is_same && !is_joined) || !moved.insert(other) {
+                    continue;
                 }
-                if let Some(fixed) = names.immovable(path) {
-                    let why = format!("`{}` is to come there", path.shown());
-                    self.refusals.push(Refusal { path: fixed.clone(), why });
+                let with = if other.is_within(path) { path } else { other };
+                let name = names.beside(other, with, ORIGINAL);
+                let _ = write!(step.why, "; `{}`, not part of the checkout, lay there", other.shown());
+                let backup = Backup { path: name, of: Owner::Untracked, from: other.clone(), entry: found };
+                step.backups.push(backup);
+                if !step.what.is_conflict() {
+                    step.what = FileOutcome::ConflictInTheWay;
                 }
+            }
+            for fixed in trees.immovable.in_the_way(path) {
+                let why = format!("`{}` is to come there", path.shown());
+                self.refusals.push(Refusal { path: fixed.clone(), why });
             }
         }
     }

@@ -31,12 +31,12 @@ pub(super) struct Clash {
 
 /// Gives each file its place.
 pub(super) fn settle_places(items: &mut [Item]) {
-    let mut ours: BTreeMap<TreePath, ()> = BTreeMap::new();
+    let mut ours = BTreeSet::new();
     let mut theirs = BTreeSet::new();
     for (at, item) in items.iter().enumerate() {
         let Some(path) = &item.verdict.path else { continue };
         if item.subject.here.as_ref().is_some_and(|here| here.path == *path) {
-            ours.insert(path.clone(), ());
+            ours.insert(path.clone());
         } else {
             theirs.insert(at);
         }
@@ -46,11 +46,11 @@ pub(super) fn settle_places(items: &mut [Item]) {
         theirs.retain(|&at| {
             let item = &mut items[at];
             let Some(wanted) = &item.verdict.path else { return false };
-            let Some(with) = in_the_way(&ours, wanted).cloned() else { return true };
+            let Some(with) = ours.in_the_way(wanted).next().cloned() else { return true };
             item.clash = Some(Clash { wanted: wanted.clone(), with });
             item.verdict.path = item.subject.here.as_ref().map(|here| here.path.clone());
             if let Some(path) = &item.verdict.path {
-                ours.insert(path.clone(), ());
+                ours.insert(path.clone());
             }
             false
         });
@@ -60,43 +60,66 @@ pub(super) fn settle_places(items: &mut [Item]) {
     }
 }
 
-/// Returns a file of `files` that a file at `path` cannot be beside: at the same path, above or below.
-pub(super) fn in_the_way<'a, V>(files: &'a BTreeMap<TreePath, V>, path: &TreePath) -> Option<&'a TreePath> {
-    let same = files.get_key_value(path).map(|(path, _)| path);
-    same.or_else(|| above(files, path)).or_else(|| below(files, path).next())
+/// Paths in order: those of a map or of a set.
+pub(super) trait Paths {
+    /// The same path.
+    fn same(&self, path: &str) -> Option<&TreePath>;
+    /// The paths from `start` on.
+    fn from<'a>(&'a self, start: &str) -> impl Iterator<Item = &'a TreePath> + use<'a, Self>;
+
+    /// The path that is one of the folders of `path`.
+    fn above(&self, path: &TreePath) -> Option<&TreePath> {
+        let text = path.as_str();
+        text.match_indices('/').find_map(|(at, _)| self.same(&text[..at]))
+    }
+
+    /// The paths in the folder `path`.
+    fn below(&self, path: &TreePath) -> impl Iterator<Item = &TreePath> {
+        let folder = format!("{path}/");
+        self.from(&folder).take_while(move |path| path.as_str().starts_with(&folder))
+    }
+
+    /// The paths that a file at `path` cannot be beside: the same, one above, those below.
+    fn in_the_way(&self, path: &TreePath) -> impl Iterator<Item = &TreePath> {
+        self.same(path.as_str()).into_iter().chain(self.above(path)).chain(self.below(path))
+    }
+
+    /// Whether a file at `path` can be beside all of them.
+    fn leave_free(&self, path: &TreePath) -> bool {
+        self.in_the_way(path).next().is_none()
+    }
 }
 
-/// Returns the file of `files` that is one of the folders of `path`.
-fn above<'a, V>(files: &'a BTreeMap<TreePath, V>, path: &TreePath) -> Option<&'a TreePath> {
-    let text = path.as_str();
-    text.match_indices('/').find_map(|(at, _)| files.get_key_value(&text[..at])).map(|(path, _)| path)
+impl<V> Paths for BTreeMap<TreePath, V> {
+    fn same(&self, path: &str) -> Option<&TreePath> {
+        self.get_key_value(path).map(|(path, _)| path)
+    }
+
+    fn from<'a>(&'a self, start: &str) -> impl Iterator<Item = &'a TreePath> + use<'a, V> {
+        self.range::<str, _>((Bound::Included(start), Bound::Unbounded)).map(|(path, _)| path)
+    }
 }
 
-/// The files of `files` in the folder `path`.
-fn below<'a, V>(files: &'a BTreeMap<TreePath, V>, path: &TreePath) -> impl Iterator<Item = &'a TreePath> {
-    let folder = format!("{path}/");
-    let range = files.range::<str, _>((Bound::Included(folder.as_str()), Bound::Unbounded));
-    range.map(|(path, _)| path).take_while(move |path| path.as_str().starts_with(&folder))
-}
+impl Paths for BTreeSet<TreePath> {
+    fn same(&self, path: &str) -> Option<&TreePath> {
+        self.get(path)
+    }
 
-/// All files of `files` that a file at `path` cannot be beside.
-pub(super) fn all_in_the_way<V>(files: &BTreeMap<TreePath, V>, path: &TreePath) -> Vec<TreePath> {
-    let same = files.get_key_value(path).map(|(path, _)| path);
-    same.into_iter().chain(above(files, path)).chain(below(files, path)).cloned().collect()
+    fn from<'a>(&'a self, start: &str) -> impl Iterator<Item = &'a TreePath> + use<'a> {
+        self.range::<str, _>((Bound::Included(start), Bound::Unbounded))
+    }
 }
 
 /// Finds names for what is put beside.
 pub(super) struct Names<'a> {
     trees: &'a Trees,
     results: &'a BTreeMap<TreePath, usize>,
-    immovable: BTreeMap<TreePath, ()>,
-    given: BTreeMap<TreePath, ()>,
+    given: BTreeSet<TreePath>,
 }
 
 impl<'a> Names<'a> {
     pub fn new(trees: &'a Trees, results: &'a BTreeMap<TreePath, usize>) -> Self {
-        let immovable = trees.immovable.iter().map(|path| (path.clone(), ())).collect();
-        Self { trees, results, immovable, given: BTreeMap::new() }
+        Self { trees, results, given: BTreeSet::new() }
     }
 
     /// A free path like `path`, with `word` behind it. If a file is in the way in the place of one of its folders, the
@@ -109,7 +132,7 @@ impl<'a> Names<'a> {
             let suffix = if number == 0 { String::new() } else { format!("-{number}") };
             let name = TreePath::parse_stored(&format!("{stem}-{word}{suffix}{rest}"));
             if let Some(name) = name.ok().filter(|name| self.is_free(name)) {
-                self.given.insert(name.clone(), ());
+                self.given.insert(name.clone());
                 return name;
             }
             number += 1;
@@ -118,16 +141,11 @@ impl<'a> Names<'a> {
 
     fn is_free(&self, path: &TreePath) -> bool {
         let trees = self.trees;
-        in_the_way(&trees.here.files, path).is_none()
-            && in_the_way(&trees.there.files, path).is_none()
-            && in_the_way(&trees.untracked, path).is_none()
-            && in_the_way(&self.immovable, path).is_none()
-            && in_the_way(self.results, path).is_none()
-            && in_the_way(&self.given, path).is_none()
-    }
-
-    /// What cannot be moved and is in the way of a file at `path`.
-    pub fn immovable(&self, path: &TreePath) -> Option<&TreePath> {
-        in_the_way(&self.immovable, path)
+        trees.here.files.leave_free(path)
+            && trees.there.files.leave_free(path)
+            && trees.untracked.leave_free(path)
+            && trees.immovable.leave_free(path)
+            && self.results.leave_free(path)
+            && self.given.leave_free(path)
     }
 }

@@ -1,6 +1,7 @@
 //! The plan of a merge.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use serde::Serialize;
 
@@ -69,7 +70,7 @@ impl Plan {
                 }
                 Joined::Not(why) => {
                     step.what = FileOutcome::ConflictUnjoinable;
-                    step.why.push_str(&format!("; {why}: yours is kept, theirs is put beside"));
+                    let _ = write!(step.why, "; {why}: yours is kept, theirs is put beside");
                     step.source = Source::Here;
                     step.backups.extend(self.spare.get(path).cloned());
                     continue;

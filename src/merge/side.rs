@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::name::TreePath;
-use crate::repo::store::{FileEntry, Files};
+use super::renames::renames;
+use crate::error::Result;
+use crate::name::{Hash, TreePath};
+use crate::repo::store::{FileEntry, Files, Store};
 
 /// The files of one side, and which file of the base each renamed one was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +14,37 @@ pub struct Side {
     pub files: Files,
     /// Its path of a file by which the base knows it under another, with that other.
     pub renames: BTreeMap<TreePath, TreePath>,
+}
+
+impl Side {
+    /// The files of a check-in, seen from `base`.
+    ///
+    /// # Errors
+    /// Those of reading the check-ins.
+    pub fn of(store: &Store, base: &Hash, version: &Hash) -> Result<Self> {
+        Ok(Self { files: store.files(version)?.as_ref().clone(), renames: renames(store, base, version)? })
+    }
+
+    /// What becomes of this side by changes that are not saved: `files` are there now, and `moved` has for each new
+    /// path the one that the file has in this side.
+    #[must_use]
+    pub fn with(&self, files: Files, moved: &BTreeMap<TreePath, TreePath>) -> Self {
+        let left: BTreeSet<&TreePath> = moved.values().collect();
+        let mut renames = BTreeMap::new();
+        for path in files.keys() {
+            let before = match moved.get(path) {
+                Some(before) => before,
+                // A new file, where the old one went elsewhere.
+                None if left.contains(path) => continue,
+                None => path,
+            };
+            let base = self.renames.get(before).unwrap_or(before);
+            if base != path {
+                renames.insert(path.clone(), base.clone());
+            }
+        }
+        Self { files, renames }
+    }
 }
 
 /// Everything that a plan is made from.

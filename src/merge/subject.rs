@@ -1,7 +1,6 @@
 //! One file over three trees: where each has it, followed through renames, and what each side did to it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use super::side::{Side, Trees};
 use crate::name::TreePath;
@@ -85,14 +84,10 @@ impl Subject {
         let Some(side) = side else { return Some("removed".to_owned()) };
         let mut did = Vec::new();
         if side.path != base.path {
-            let mut renamed = String::from("renamed to `");
-            let _ = write!(renamed, "{}`", side.path.shown());
-            did.push(renamed);
+            did.push(format!("renamed to `{}`", side.path.shown()));
         }
         let (was, is) = (base.entry, side.entry);
-        if is_link(was) != is_link(is) {
-            did.push(if is_link(is) { "made a link" } else { "made a file" }.to_owned());
-        } else {
+        if is_link(was) == is_link(is) {
             if was.hash != is.hash {
                 did.push(if is_link(is) { "led elsewhere" } else { "edited" }.to_owned());
             }
@@ -100,6 +95,8 @@ impl Subject {
                 let executable = is.kind == FileKind::Executable;
                 did.push(if executable { "made executable" } else { "made not executable" }.to_owned());
             }
+        } else {
+            did.push(if is_link(is) { "made a link" } else { "made a file" }.to_owned());
         }
         (!did.is_empty()).then(|| did.join(" and "))
     }

@@ -58,7 +58,7 @@ pub fn join(base: &[u8], here: &[u8], there: &[u8]) -> Joined {
     let bom = if boms[1] == boms[0] { boms[2] } else { boms[1] };
     let start = if bom { UTF8_BOM } else { b"" };
     let [base, here, there] = all.map(|text| text.strip_prefix(UTF8_BOM).unwrap_or(text));
-    let texts = Texts::new([lines(base), lines(here), lines(there)]);
+    let texts = Texts { lines: [lines(base), lines(here), lines(there)], end: b"\n" };
     let end: &[u8] = if uses_crlf(&texts.lines[1]) && uses_crlf(&texts.lines[2]) { b"\r\n" } else { b"\n" };
     let (text, conflicts) = texts.write(start, end);
     if conflicts == 0 { Joined::Clean(text) } else { Joined::Marked(text) }
@@ -69,7 +69,8 @@ fn join_utf16(bom: &'static [u8], all: [&[u8]; 3]) -> Joined {
     if all.iter().any(|text| !text.starts_with(bom) || text.len() % 2 != 0) {
         return Joined::Not("it is not UTF-16 of one kind on all sides");
     }
-    let texts = Texts::new(all.map(|text| lines_utf16(&text[2..], bom == UTF16_BOMS[0])));
+    let end: &[u8; 2] = if bom == UTF16_BOMS[0] { b"\n\0" } else { b"\0\n" };
+    let texts = Texts { lines: all.map(|text| lines_utf16(&text[2..], *end)), end };
     match texts.write(bom, b"") {
         (text, 0) => Joined::Clean(text),
         _ => Joined::Not("it is UTF-16, changed in the same lines"),
@@ -79,6 +80,8 @@ fn join_utf16(bom: &'static [u8], all: [&[u8]; 3]) -> Joined {
 /// The base's lines, this side's, and the other side's, each with its end.
 struct Texts<'a> {
     lines: [Vec<&'a [u8]>; 3],
+    /// How a line ends.
+    end: &'static [u8],
 }
 
 /// A part of the base, and what stands for it on each side.
@@ -96,11 +99,7 @@ struct Change {
     side: Range<usize>,
 }
 
-impl<'a> Texts<'a> {
-    fn new(lines: [Vec<&'a [u8]>; 3]) -> Self {
-        Self { lines }
-    }
-
+impl Texts<'_> {
     fn changes(&self, side: usize) -> Vec<Change> {
         let mut input = InternedInput::default();
         input.update_before(self.lines[0].iter().copied());
@@ -124,15 +123,19 @@ impl<'a> Texts<'a> {
                 there.get(t).is_none_or(|t| here.get(h).is_some_and(|h| h.base.start <= t.base.start));
             let mut base = if is_here { here[h].base.clone() } else { there[t].base.clone() };
             if is_here {
-                h += 1
+                h += 1;
             } else {
-                t += 1
+                t += 1;
             }
             loop {
-                if here.get(h).is_some_and(|change| self.meet(&base, &change.base, h == first_h)) {
+                let open = (h > first_h && self.is_open(1)) || (t > first_t && self.is_open(2));
+                if here.get(h).is_some_and(|change| self.meet(&base, &change.base, h == first_h, open)) {
                     base.end = base.end.max(here[h].base.end);
                     h += 1;
-                } else if there.get(t).is_some_and(|change| self.meet(&base, &change.base, t == first_t)) {
+                } else if there
+                    .get(t)
+                    .is_some_and(|change| self.meet(&base, &change.base, t == first_t, open))
+                {
                     base.end = base.end.max(there[t].base.end);
                     t += 1;
                 } else {
@@ -144,18 +147,23 @@ impl<'a> Texts<'a> {
                 *shift += changes.iter().map(grown).sum::<isize>();
                 start..base.end.saturating_add_signed(*shift)
             };
-            let (in_here, in_there) =
+            let (ours, theirs) =
                 (side(&here[first_h..h], &mut shift[0]), side(&there[first_t..t], &mut shift[1]));
-            parts.push(Part { base, here: in_here, there: in_there });
+            parts.push(Part { base, here: ours, there: theirs });
         }
         parts
     }
 
-    /// Whether a change belongs to the part `so_far`: it begins where that begins, or within it. At the end of the base,
-    /// a line may lack its end, so what comes behind it there belongs to it too.
-    fn meet(&self, so_far: &Range<usize>, next: &Range<usize>, is_first: bool) -> bool {
+    /// Whether a change belongs to the part `so_far`: it begins where that begins, or within it. Behind a last line
+    /// that has no end, what comes at the end of the base belongs to it too.
+    fn meet(&self, so_far: &Range<usize>, next: &Range<usize>, is_first: bool, open: bool) -> bool {
         let is_at_end = next.start == so_far.end && next.start == self.lines[0].len();
-        (is_first && next.start == so_far.start) || next.start < so_far.end || is_at_end
+        (is_first && next.start == so_far.start) || next.start < so_far.end || (open && is_at_end)
+    }
+
+    /// Whether the last line of a text has no end.
+    fn is_open(&self, text: usize) -> bool {
+        self.lines[text].last().is_some_and(|line| !line.ends_with(self.end))
     }
 
     /// Returns the joined text, and the number of conflicts in it.
@@ -164,29 +172,29 @@ impl<'a> Texts<'a> {
         let mut text = start.to_vec();
         let (mut at, mut conflicts) = (0, 0);
         for part in self.parts() {
-            base[at..part.base.start].iter().for_each(|line| text.extend_from_slice(line));
+            text.extend(base[at..part.base.start].concat());
             at = part.base.end;
-            let [was, ours, theirs] =
-                [&base[part.base.clone()], &here[part.here.clone()], &there[part.there.clone()]];
+            let was = &base[part.base.clone()];
+            let (ours, theirs) = (&here[part.here.clone()], &there[part.there.clone()]);
             if ours == theirs || theirs == was {
-                ours.iter().for_each(|line| text.extend_from_slice(line));
+                text.extend(ours.concat());
             } else if ours == was {
-                theirs.iter().for_each(|line| text.extend_from_slice(line));
+                text.extend(theirs.concat());
             } else {
                 conflicts += 1;
                 let starts = [part.here.start, part.base.start, part.there.start];
                 for ((mark, start), lines) in MARKS.iter().zip(starts).zip([ours, was, theirs]) {
                     end_line(&mut text, end);
-                    text.extend_from_slice(format!("{mark} (line {})", start + 1).as_bytes());
-                    text.extend_from_slice(end);
-                    lines.iter().for_each(|line| text.extend_from_slice(line));
+                    text.extend(format!("{mark} (line {})", start + 1).into_bytes());
+                    text.extend(end);
+                    text.extend(lines.concat());
                 }
                 end_line(&mut text, end);
-                text.extend_from_slice(MARKS[3].as_bytes());
-                text.extend_from_slice(end);
+                text.extend(MARKS[3].as_bytes());
+                text.extend(end);
             }
         }
-        base[at..].iter().for_each(|line| text.extend_from_slice(line));
+        text.extend(base[at..].concat());
         (text, conflicts)
     }
 }
@@ -209,8 +217,7 @@ fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-fn lines_utf16(text: &[u8], little: bool) -> Vec<&[u8]> {
-    let end: [u8; 2] = if little { [b'\n', 0] } else { [0, b'\n'] };
+fn lines_utf16(text: &[u8], end: [u8; 2]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     let mut start = 0;
     for (at, unit) in text.chunks_exact(2).enumerate() {
