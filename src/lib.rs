@@ -15,6 +15,7 @@
 //! | [`repo`] | a repository: its store of artifacts |
 //! | [`transfer`] | one receiver and one sender of artifacts |
 //! | [`record`] | wiki pages, the forum, unversioned files, tags, logins, verdicts |
+//! | [`merge`] | a merge of three trees as a plan |
 //! | [`checkout`] | a working folder: its status, its check-ins, its merges |
 //! | [`bundle`] | a file of artifacts |
 //! | [`sync`] | Fossil's protocol over HTTP: remote, push, pull, clone |
@@ -37,6 +38,7 @@ pub mod face;
 pub mod format;
 #[cfg(feature = "program")]
 pub mod http;
+pub mod merge;
 pub mod name;
 pub mod process;
 pub mod record;

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use file_cards::FileCards;
 use rusqlite::Row;
 
-use super::merged::MergeHow;
 use super::open::Checkout;
 use super::status::Status;
 use crate::engine::{self, Artifacts, Content};
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::format::artifact::{Cherrypick, Manifest, TagAction, TagCard, looks_like_artifact};
+use crate::merge::MergeHow;
 use crate::name::{Branch, Hash, TreePath, User, time};
 use crate::repo::store::{CheckInInfo, FileEntry, Files};
 use crate::transfer::judge_own;

@@ -1,32 +1,17 @@
-//! The ways of merging, and what was merged into the files since the parent check-in.
+//! What was merged into the files since the parent check-in.
 
 use super::open::Checkout;
 use crate::error::Result;
+use crate::merge::MergeHow;
 use crate::name::Hash;
 
-/// Which changes a merge takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MergeHow {
-    /// All changes since the common ancestor.
-    #[default]
-    Whole,
-    /// All changes; the check-in that follows closes the merged branch.
-    Integrate,
-    /// The changes of the one check-in.
-    Cherrypick,
-    /// The changes of the one check-in, taken back.
-    Backout,
-}
-
-impl MergeHow {
-    /// The option of Fossil's command.
-    pub(super) fn option(self) -> Option<&'static str> {
-        match self {
-            Self::Whole => None,
-            Self::Integrate => Some("--integrate"),
-            Self::Cherrypick => Some("--cherrypick"),
-            Self::Backout => Some("--backout"),
-        }
+/// The option of Fossil's command.
+pub(super) fn option(how: MergeHow) -> Option<&'static str> {
+    match how {
+        MergeHow::Whole => None,
+        MergeHow::Integrate => Some("--integrate"),
+        MergeHow::Cherrypick => Some("--cherrypick"),
+        MergeHow::Backout => Some("--backout"),
     }
 }
 

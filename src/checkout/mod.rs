@@ -20,8 +20,9 @@ mod vfile;
 
 pub use check_in::{CheckIn, CheckedIn};
 pub use conflict::Conflicted;
-pub use merged::MergeHow;
 pub use open::Checkout;
 pub use status::{Change, How, Status};
 pub use tracked::TrackedPaths;
-pub use update::{FileOutcome, Updated, UpdatedFile};
+pub use update::{Updated, UpdatedFile};
+
+pub use crate::merge::{FileOutcome, MergeHow};

@@ -12,14 +12,15 @@ mod rehearsal;
 use backups::Backups;
 use found::report;
 use obstacle::refuse_obstacles;
-pub use outcome::{FileOutcome, Updated, UpdatedFile};
+pub use outcome::{Updated, UpdatedFile};
 
 use super::database::var;
-use super::merged::MergeHow;
+use super::merged::option;
 use super::open::Checkout;
 use super::status::Status;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
+use crate::merge::MergeHow;
 use crate::name::Hash;
 use crate::repo::store::CheckInInfo;
 
@@ -85,7 +86,7 @@ impl Checkout {
         let backups = Backups::of(self, &status, &versions)?;
         self.tell_fossil_but_renames(&status)?;
         let mut args = vec!["merge", "--nosync"];
-        args.extend(how.option());
+        args.extend(option(how));
         args.push(other.hash.as_str());
         let before = self.merged()?.len();
         self.fossil(&args, &status, &backups)?;

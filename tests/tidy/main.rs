@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules, from the lowest to the highest; `face`'s parts are siblings.
-const ROWS: [&str; 21] = [
+const ROWS: [&str; 22] = [
     "error", "cancel", "name", "engine", "process", "format", "text", "tree", "repo", "transfer", "record",
-    "checkout", "bundle", "sync", "testing", "work", "tool", "http", "server", "node", "face",
+    "merge", "checkout", "bundle", "sync", "testing", "work", "tool", "http", "server", "node", "face",
 ];
 /// The most lines that a file has without its tests.
 const LINES_MAX: usize = 400;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 
 use super::backups::{Backups, Kept};
-use super::outcome::{FileOutcome, Updated, UpdatedFile};
+use super::outcome::{Updated, UpdatedFile};
 use crate::checkout::open::Checkout;
 use crate::checkout::status::{How, Status};
 use crate::error::Result;
+use crate::merge::FileOutcome;
 use crate::name::{Hash, TreePath};
 use crate::repo::store::{Files, has_table};
 

@@ -13,7 +13,7 @@ const CACHED: usize = 16;
 pub type Files = BTreeMap<TreePath, FileEntry>;
 
 /// A file of a check-in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct FileEntry {
     /// The content's hash.
     pub hash: Hash,

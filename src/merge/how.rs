@@ -1,0 +1,15 @@
+//! The ways of merging.
+
+/// Which changes a merge takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MergeHow {
+    /// All changes since the common ancestor.
+    #[default]
+    Whole,
+    /// All changes; the check-in that follows closes the merged branch.
+    Integrate,
+    /// The changes of the one check-in.
+    Cherrypick,
+    /// The changes of the one check-in, taken back.
+    Backout,
+}
