@@ -113,6 +113,7 @@ impl Checkout {
     /// it has made and not followed. If its database may be a copy or an old state, it moves only if the files are
     /// those of that check-in.
     pub(crate) fn recover(&self) -> Result<Option<Hash>> {
+        self.finish_if_unfinished()?;
         let seen = self.state(seen)?;
         let stem = self.note_stem()?;
         let store = self.repository.store();
@@ -229,7 +230,7 @@ impl Checkout {
         Ok(())
     }
 
-    fn write_position(&self, db: &Connection, vid: i64, hash: &Hash) -> Result<()> {
+    pub(super) fn write_position(&self, db: &Connection, vid: i64, hash: &Hash) -> Result<()> {
         let mut put = db.prepare_cached("REPLACE INTO vvar(name,value) VALUES(?1,?2)")?;
         put.execute(params!["checkout", vid])?;
         put.execute(params!["checkout-hash", hash.as_str()])?;
@@ -241,7 +242,7 @@ impl Checkout {
 
     /// Whether a clone has replaced the repository, so that the row numbers in the checkout's database mean other
     /// artifacts. Fossil numbers the rows anew when it sees that.
-    fn is_renumbered(&self, db: &Connection) -> Result<bool> {
+    pub(super) fn is_renumbered(&self, db: &Connection) -> Result<bool> {
         let Some(known) = var(db, "fingerprint")? else { return Ok(false) };
         let rcvid = reception(&known);
         Ok(rcvid.is_none() || self.repository.store().fingerprint(rcvid)? != Some(known))

@@ -5,16 +5,6 @@ use crate::error::Result;
 use crate::merge::MergeHow;
 use crate::name::Hash;
 
-/// The option of Fossil's command.
-pub(super) fn option(how: MergeHow) -> Option<&'static str> {
-    match how {
-        MergeHow::Whole => None,
-        MergeHow::Integrate => Some("--integrate"),
-        MergeHow::Cherrypick => Some("--cherrypick"),
-        MergeHow::Backout => Some("--backout"),
-    }
-}
-
 impl Checkout {
     /// The check-ins that were merged into the files since the parent.
     pub(crate) fn merged(&self) -> Result<Vec<(Hash, MergeHow)>> {

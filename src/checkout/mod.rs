@@ -7,6 +7,7 @@ mod check_in;
 mod conflict;
 mod database;
 mod follow;
+mod lock;
 mod manifest_files;
 mod merged;
 mod open;
@@ -20,6 +21,7 @@ mod vfile;
 
 pub use check_in::{CheckIn, CheckedIn};
 pub use conflict::Conflicted;
+pub(crate) use lock::CheckoutLock;
 pub use open::Checkout;
 pub use status::{Change, How, Status};
 pub use tracked::TrackedPaths;

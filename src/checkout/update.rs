@@ -1,59 +1,80 @@
 //! Moving the files of a checkout to another version, and joining another version's changes into them.
 //!
-//! Fossil's own code does it. What it did is read from the files and from Fossil's table `mergestat`, not from what it
-//! prints. No change made here is lost: what Fossil would drop or overwrite is put back, or put beside.
+//! What is to happen is a plan (`crate::merge`), which is made from three trees and can be looked at before anything is
+//! done. Here it is performed: on the disk, and in Fossil's tables.
 
-mod backups;
-mod found;
-mod obstacle;
+mod change;
 mod outcome;
-mod rehearsal;
+mod tables;
+mod trees;
+mod undo;
+mod unfinished;
 
-use backups::Backups;
-use found::report;
-use obstacle::refuse_obstacles;
 pub use outcome::{Updated, UpdatedFile};
 
-use super::database::var;
-use super::merged::option;
+use super::lock::CheckoutLock;
 use super::open::Checkout;
 use super::status::Status;
-use crate::engine;
+use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
-use crate::merge::MergeHow;
-use crate::name::Hash;
+use crate::merge::{MergeHow, Plan, Refusal, Trees, Versions};
+use crate::name::{Branch, Hash};
 use crate::repo::store::CheckInInfo;
 
+/// A plan for this checkout, and what it was made from.
+struct Planned {
+    status: Status,
+    trees: Trees,
+    plan: Plan,
+}
+
 impl Checkout {
-    /// Moves the checkout to another version by Fossil's own code, and joins the changes made here into it.
+    /// The version that an update goes to if none is named: the newest open leaf of the checkout's branch that follows
+    /// its check-in, or else the newest open leaf.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version. [`Kind::Denied`] if a link lies in the place of a
-    /// file or folder that differs, [`Kind::Exists`] if something else does. [`Kind::Busy`], [`Kind::DiskFull`]. The
-    /// files are then as before.
-    pub fn update(&self, version: &str) -> Result<Updated> {
-        let hash = self.repository.store().resolve(version)?;
-        let status = self.status()?;
-        refuse_obstacles(self, &*self.repository.store().files(&status.parent)?, &[hash])?;
-        let backups = Backups::of(self, &status, &[hash])?;
-        self.tell_fossil(&status)?;
-        let done = self.fossil(&["update", "--nosync", hash.as_str()], &status, &backups);
-        self.rename_again(&status)?;
-        done?;
-        report(self, &status, &backups)
+    /// Those of reading the repository.
+    pub fn latest(&self) -> Result<Hash> {
+        let store = self.repository.store();
+        let parent = self.parent()?;
+        let branch = store.check_in(&parent)?.branch;
+        let tips =
+            Branch::parse(&branch).map_or_else(|_| Ok(Vec::new()), |branch| store.branch_tips(&branch))?;
+        for tip in &tips {
+            if *tip == parent || store.descends(tip, &parent)? {
+                return Ok(*tip);
+            }
+        }
+        Ok(tips.first().copied().unwrap_or(parent))
     }
 
-    /// Returns what [`update`](Self::update) would do. It is done in a copy of the checkout beside the repository,
-    /// which is then removed.
+    /// Moves the checkout to another version, and joins the changes made here into it. No byte is lost: what cannot be
+    /// joined is a conflict, and stands beside.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Exists`] if something lies in the way that is
+    /// no file; [`Kind::Changed`], [`Kind::Busy`], [`Kind::DiskFull`]. The files are then as before.
+    pub fn update(&self, version: &str) -> Result<Updated> {
+        let hash = self.repository.store().resolve(version)?;
+        let lock = CheckoutLock::take(self, &Cancel::new())?;
+        self.follow_renumbering()?;
+        let Planned { status, trees, plan } = self.plan_update(&hash)?;
+        let changes = self.changes(&plan, &trees)?;
+        self.perform(&lock, "update", &changes, |db| self.tables_of_update(db, &status, &plan, &hash))?;
+        self.write_manifest(&hash)?;
+        Ok(Updated::by(&plan, hash))
+    }
+
+    /// Returns what [`update`](Self::update) would do. Writes nothing.
     ///
     /// # Errors
     /// As [`update`](Self::update).
     pub fn would_update(&self, version: &str) -> Result<Updated> {
         let hash = self.repository.store().resolve(version)?;
-        self.rehearse(&[hash], |copy| copy.update(hash.as_str()))
+        Ok(Updated::by(&self.plan_update(&hash)?.plan, hash))
     }
 
-    /// Joins another version's changes into the files, by Fossil's own code. The next check-in names that version.
+    /// Joins another version's changes into the files. The next check-in names that version.
     ///
     /// ```
     /// use ocx::{name::{Branch, User}, checkout::{CheckIn, Checkout, FileOutcome, MergeHow}, repo::{NewRepository, Repository}};
@@ -73,57 +94,56 @@ impl Checkout {
     /// ```
     ///
     /// # Errors
-    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Unchanged`] if there is nothing to take,
+    /// [`Kind::NotFound`] or [`Kind::Ambiguous`] for the version, [`Kind::Unchanged`] if it is part of what is here,
     /// [`Kind::Closed`] if the checkout stands on a closed leaf, [`Kind::Invalid`] for a single check-in without a
-    /// parent, [`Kind::Denied`] and [`Kind::Exists`] as [`update`](Self::update); [`Kind::Busy`], [`Kind::DiskFull`].
+    /// parent, [`Kind::Exists`] as [`update`](Self::update); [`Kind::Changed`], [`Kind::Busy`], [`Kind::DiskFull`].
     /// The files are then as before.
     pub fn merge(&self, version: &str, how: MergeHow) -> Result<Updated> {
         let other = self.mergeable(version, how)?;
-        let status = self.status()?;
-        let mut versions = vec![other.hash];
-        versions.extend(other.parents.first());
-        refuse_obstacles(self, &*self.repository.store().files(&status.parent)?, &versions)?;
-        let backups = Backups::of(self, &status, &versions)?;
-        self.tell_fossil_but_renames(&status)?;
-        let mut args = vec!["merge", "--nosync"];
-        args.extend(option(how));
-        args.push(other.hash.as_str());
-        let before = self.merged()?.len();
-        self.fossil(&args, &status, &backups)?;
-        let done = report(self, &status, &backups)?;
-        if done.files.is_empty() && self.merged()?.len() == before {
-            return Err(nothing(&other.hash));
-        }
-        Ok(done)
+        let lock = CheckoutLock::take(self, &Cancel::new())?;
+        self.follow_renumbering()?;
+        let Planned { status, trees, plan } = self.plan_merge(&other.hash, how)?;
+        let changes = self.changes(&plan, &trees)?;
+        let there = (&other.hash, &trees.there.files, how);
+        self.perform(&lock, "merge", &changes, |db| self.tables_of_merge(db, &status, &plan, there))?;
+        Ok(Updated::by(&plan, status.parent))
     }
 
-    /// Returns what [`merge`](Self::merge) would do, as [`would_update`](Self::would_update).
+    /// Returns what [`merge`](Self::merge) would do. Writes nothing.
     ///
     /// # Errors
     /// As [`merge`](Self::merge).
     pub fn would_merge(&self, version: &str, how: MergeHow) -> Result<Updated> {
         let other = self.mergeable(version, how)?;
-        let mut versions = vec![other.hash];
-        versions.extend(other.parents.first());
-        self.rehearse(&versions, |copy| copy.merge(other.hash.as_str(), how))
+        let Planned { status, plan, .. } = self.plan_merge(&other.hash, how)?;
+        Ok(Updated::by(&plan, status.parent))
     }
 
-    /// Takes the last update or merge back, as long as no check-in followed. Fossil's `redo` makes it again, with
-    /// edits that were made to its files since.
-    ///
-    /// # Errors
-    /// [`Kind::NotFound`] if there is nothing to take back; [`Kind::Busy`], [`Kind::DiskFull`].
-    pub fn undo(&self) -> Result<Updated> {
-        if self.state(|db| var(db, "undo_available"))?.as_deref() != Some("1") {
-            return Err(Error::new(Kind::NotFound, "there is no update or merge to take back")
-                .with_hint("Only the last one can be, and none before a check-in."));
-        }
+    fn plan_update(&self, to: &Hash) -> Result<Planned> {
         let status = self.status()?;
-        engine::command(&self.root, &["undo"], Some(self.user()?.as_str()))?;
-        self.rename_again(&status)?;
-        self.forget_merge_statistics()?;
-        // A file that comes back is in no conflict with its removal.
-        report(self, &Status { changes: Vec::new(), ..status }, &Backups::empty(self)?)
+        let versions = Versions { base: status.parent, there: *to };
+        self.plan(status, versions)
+    }
+
+    fn plan_merge(&self, incoming: &Hash, how: MergeHow) -> Result<Planned> {
+        let status = self.status()?;
+        let mut here = vec![status.parent];
+        here.extend(self.merged()?.into_iter().filter(|(_, how)| how.is_whole()).map(|(hash, _)| hash));
+        let versions = Versions::of(self.repository.store(), how, incoming, &here)?;
+        self.plan(status, versions)
+    }
+
+    fn plan(&self, status: Status, versions: Versions) -> Result<Planned> {
+        let trees = self.trees(&status, versions)?;
+        let mut plan = Plan::of(&trees);
+        if let Some(refusal) = plan.refusals.first() {
+            return Err(in_the_way(refusal));
+        }
+        plan.settle(|wanted| match wanted.here.and_then(|path| Some((path, status.files.get(path)?))) {
+            Some((path, file)) => self.stored_content(path, file),
+            None => self.repository.store().content(wanted.hash),
+        })?;
+        Ok(Planned { status, trees, plan })
     }
 
     /// Returns the check-in to merge, if there is anything to take from it.
@@ -138,46 +158,19 @@ impl Checkout {
             )
             .with_hint("Update to another branch, or open this one again."));
         }
-        if matches!(how, MergeHow::Cherrypick | MergeHow::Backout) {
-            if other.parents.is_empty() {
-                return Err(Error::new(
-                    Kind::Invalid,
-                    format!("check-in `{}` has no parent", other.hash.short()),
-                )
-                .with_hint("Merge it whole."));
-            }
-        } else if store.descends(&parent.hash, &other.hash)?
-            || self.merged()?.iter().any(|(hash, _)| *hash == other.hash)
-        {
-            return Err(nothing(&other.hash));
+        let is_here = || -> Result<bool> {
+            Ok(store.descends(&parent.hash, &other.hash)?
+                || self.merged()?.iter().any(|(hash, _)| *hash == other.hash))
+        };
+        if how.is_whole() && is_here()? {
+            let what = format!("there is nothing to take from check-in `{}`", other.hash.short());
+            return Err(Error::new(Kind::Unchanged, what).with_hint("It is part of what is here already."));
         }
         Ok(other)
     }
-
-    /// Runs a command of Fossil's that changes files. Puts the files back if it fails.
-    fn fossil(&self, args: &[&str], before: &Status, backups: &Backups) -> Result<()> {
-        self.forget_merge_statistics()?;
-        engine::command(&self.root, args, Some(self.user()?.as_str())).map(drop).inspect_err(|_| {
-            if let Err(e) = backups.put_back(self, before) {
-                tracing::warn!("a failed update left files changed: {e}");
-            }
-        })
-    }
-
-    /// Drops what Fossil keeps of the last update or merge, so that what is there afterwards is of the next one.
-    fn forget_merge_statistics(&self) -> Result<()> {
-        self.state(|db| Ok(db.execute_batch("DROP TABLE IF EXISTS mergestat")?))
-    }
-
-    /// As [`tell_fossil`](Self::tell_fossil), but renames stay renames, because Fossil's merge follows them.
-    fn tell_fossil_but_renames(&self, status: &Status) -> Result<()> {
-        let status = Status { renamed: std::collections::BTreeMap::new(), ..status.clone() };
-        self.tell_fossil(&status)?;
-        self.state(|db| Ok(db.execute_batch("UPDATE vfile SET mtime=0 WHERE origname IS NOT NULL")?))
-    }
 }
 
-fn nothing(hash: &Hash) -> Error {
-    Error::new(Kind::Unchanged, format!("there is nothing to take from check-in `{}`", hash.short()))
-        .with_hint("It is part of what is here already.")
+fn in_the_way(Refusal { path, why }: &Refusal) -> Error {
+    let what = format!("`{}` is in the way: {why}", path.shown());
+    Error::new(Kind::Exists, what).with_hint("Move it away first.")
 }

@@ -8,7 +8,6 @@ use rusqlite::params;
 
 use super::database::var;
 use super::open::Checkout;
-use super::status::{How, Status};
 use crate::error::Result;
 use crate::name::TreePath;
 
@@ -65,58 +64,5 @@ impl Checkout {
             }
             Ok(done.commit()?)
         })
-    }
-
-    /// Enters added and removed files in Fossil's table, and files whose times could hide a change, so that Fossil's
-    /// own code sees each as what it is. A rename becomes an addition and a removal, because Fossil's update would
-    /// undo a rename.
-    pub(super) fn tell_fossil(&self, status: &Status) -> Result<()> {
-        self.state(|db| {
-            let vid: i64 = var(db, "checkout")?.and_then(|v| v.parse().ok()).unwrap_or(0);
-            let done = db.unchecked_transaction()?;
-            for (new, old) in &status.renamed {
-                done.execute(
-                    "UPDATE OR REPLACE vfile SET pathname=?2, origname=NULL WHERE pathname=?1 AND origname=?2",
-                    [new.as_str(), old.as_str()],
-                )?;
-            }
-            for change in &status.changes {
-                let sql = match change.how {
-                    How::Added => ADD,
-                    How::Deleted => "UPDATE vfile SET deleted=1 WHERE vid=?1 AND pathname=?2",
-                    How::Edited | How::Mode | How::Kind => "UPDATE vfile SET mtime=0 WHERE vid=?1 AND pathname=?2",
-                };
-                done.execute(sql, params![vid, change.path.as_str()])?;
-            }
-            done.commit()?;
-            Ok(())
-        })
-    }
-
-    /// Makes renames again of the additions and removals that [`tell_fossil`](Self::tell_fossil) made of them, unless
-    /// they have become something else.
-    pub(super) fn rename_again(&self, status: &Status) -> Result<()> {
-        for (new, old) in &status.renamed {
-            if self.tree.stat(old).is_ok() {
-                continue;
-            }
-            self.state(|db| {
-                let done = db.unchecked_transaction()?;
-                let is_removed = done
-                    .prepare_cached("SELECT 1 FROM vfile WHERE pathname=?1 AND deleted AND rid!=0")?
-                    .exists([old.as_str()])?;
-                if is_removed
-                    && done.execute("DELETE FROM vfile WHERE pathname=?1 AND rid=0", [new.as_str()])? == 1
-                {
-                    done.execute(
-                        "UPDATE vfile SET pathname=?1, origname=?2, deleted=0, mtime=0 WHERE pathname=?2",
-                        [new.as_str(), old.as_str()],
-                    )?;
-                    done.commit()?;
-                }
-                Ok(())
-            })?;
-        }
-        Ok(())
     }
 }

@@ -13,3 +13,11 @@ pub enum MergeHow {
     /// The changes of the one check-in, taken back.
     Backout,
 }
+
+impl MergeHow {
+    /// Whether all changes of a line of check-ins are taken, so that the next check-in has it as a parent.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        matches!(self, Self::Whole | Self::Integrate)
+    }
+}

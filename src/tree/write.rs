@@ -1,22 +1,16 @@
 //! Writing one file. The old bytes or the new ones are there at every moment, also after a crash.
 
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Access, AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::aside::{name_new_at, sync_folder};
+use super::aside::sync_folder;
 use super::entry::{Entry, FileKind, id, not_a_file};
 use super::root::{FOLDER, Tree};
+use super::temp::{Temp, lock};
 use crate::error::{Error, Kind, Result};
-use crate::name::{Hash, TEMP_PREFIX, TreePath};
-
-/// How long a writer waits for another one in the same folder.
-const LOCK_WAIT: Duration = Duration::from_secs(10);
+use crate::name::{Hash, TreePath};
 
 impl Tree {
     /// Replaces the content of a regular file. Its mode stays. With `if_hash`, only while the file has that content.
@@ -124,7 +118,7 @@ impl Tree {
     }
 
     /// Opens the folder of `path` with a descriptor of its own, so that it can hold a lock.
-    fn open_writing_folder<'p>(&self, path: &'p str) -> Result<(OwnedFd, &'p str), Errno> {
+    pub(super) fn open_writing_folder<'p>(&self, path: &'p str) -> Result<(OwnedFd, &'p str), Errno> {
         let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
         let fd = match folder {
             "." => rustix::fs::openat(&self.root, ".", FOLDER | OFlags::CLOEXEC, Mode::empty())?,
@@ -133,7 +127,7 @@ impl Tree {
         Ok((fd, name))
     }
 
-    fn make_folders(&self, path: &str) -> Result<(), Errno> {
+    pub(super) fn make_folders(&self, path: &str) -> Result<(), Errno> {
         for (at, _) in path.match_indices('/') {
             let (folder, name) = self.open_folder_of(&path[..at])?;
             match rustix::fs::mkdirat(folder.as_fd(), name, Mode::from_raw_mode(0o777)) {
@@ -143,101 +137,6 @@ impl Tree {
             }
         }
         Ok(())
-    }
-}
-
-/// A written file that has no name of its own yet. Dropping it removes it.
-struct Temp<'f> {
-    folder: BorrowedFd<'f>,
-    name: Option<String>,
-}
-
-impl<'f> Temp<'f> {
-    /// Writes `content` to the disk, with the mode and owner of `like`.
-    fn write(
-        folder: BorrowedFd<'f>,
-        locked: bool,
-        content: &[u8],
-        like: Option<&Stat>,
-    ) -> Result<Self, Errno> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        if locked {
-            remove_leftovers(folder);
-        }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(if like.is_some() { 0o600 } else { 0o666 });
-        let name = format!("{TEMP_PREFIX}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let fd = rustix::fs::openat(folder, &*name, flags, mode)?;
-        let temp = Self { folder, name: Some(name) };
-        let mut file = File::from(fd);
-        let errno = |e: std::io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
-        file.write_all(content).map_err(errno)?;
-        if let Some(like) = like {
-            // Only root may give a file away. For others the new file is their own.
-            let owner = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
-            let _ = rustix::fs::fchown(&file, Some(owner.0), Some(owner.1));
-            rustix::fs::fchmod(&file, Mode::from_raw_mode(like.st_mode & 0o7777))?;
-        }
-        file.sync_all().map_err(errno)?;
-        Ok(temp)
-    }
-
-    /// Gives the file its name. It replaces the file that has the name.
-    fn put(mut self, name: &str) -> Result<(), Errno> {
-        if let Some(temp) = &self.name {
-            rustix::fs::renameat(self.folder, &**temp, self.folder, name)?;
-        }
-        self.name = None;
-        sync_folder(self.folder)
-    }
-
-    /// Gives the file its name, unless something has it.
-    fn put_new(mut self, name: &str) -> Result<(), Errno> {
-        let Some(temp) = &self.name else { return Ok(()) };
-        name_new_at(self.folder, temp, name)?;
-        self.name = None;
-        Ok(())
-    }
-}
-
-impl Drop for Temp<'_> {
-    fn drop(&mut self) {
-        if let Some(name) = &self.name {
-            let _ = rustix::fs::unlinkat(self.folder, &**name, AtFlags::empty());
-        }
-    }
-}
-
-/// Removes what writers that died have left in a folder. The lock on the folder says that none is at work.
-fn remove_leftovers(folder: BorrowedFd<'_>) {
-    let Ok(list) = Dir::read_from(folder) else { return };
-    for item in list.flatten() {
-        let name = item.file_name();
-        if name.to_bytes().starts_with(TEMP_PREFIX.as_bytes()) {
-            let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
-        }
-    }
-}
-
-/// Takes the folder's lock, which all OCX writers share, until `folder` is closed. Returns false if the file system
-/// has no locks.
-fn lock(folder: &OwnedFd, path: &TreePath) -> Result<bool> {
-    let start = Instant::now();
-    loop {
-        match rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::AGAIN | Errno::INTR) if start.elapsed() < LOCK_WAIT => {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            Err(Errno::AGAIN | Errno::INTR) => {
-                let what = format!("another process has been writing beside `{}` for 10 s", path.shown());
-                return Err(Error::new(Kind::Busy, what).with_hint("Try again in a moment."));
-            }
-            Err(Errno::NOLCK | Errno::NOSYS | Errno::INVAL | Errno::NOTSUP) => return Ok(false),
-            Err(e) => {
-                return Err(Error::io(format!("cannot lock the folder of `{}`", path.shown()), e.into()));
-            }
-            Ok(()) => return Ok(true),
-        }
     }
 }
 

@@ -5,7 +5,6 @@ mod comment;
 mod forbidden;
 mod journal;
 mod save;
-mod save_lock;
 mod workspace;
 
 pub use branch::working_branch;

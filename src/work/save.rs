@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use super::branch::{check_parent, working_branch};
 use super::forbidden::{refuse_conflicted, refuse_names, refuse_untested, unchanged};
 use super::journal::{Begun, Journal};
-use super::save_lock::SaveLock;
 use super::{Comment, Workspace};
 use crate::cancel::Cancel;
+use crate::checkout::CheckoutLock;
 use crate::checkout::{CheckIn, Status};
 use crate::engine;
 use crate::error::{Error, Kind, Result};
@@ -107,7 +107,7 @@ impl Workspace {
     ) -> Result<SavePlan> {
         let checkout = self.checkout();
         // While another save is stored and the checkout has not moved to it yet, it would look like a fork.
-        let _lock = SaveLock::take(checkout.root(), cancel)?;
+        let _lock = CheckoutLock::take(checkout, cancel)?;
         include.iter().try_for_each(|path| checkout.check_included(path))?;
         let status = checkout.status_including(include)?;
         if status.changes.is_empty() && status.refused.is_empty() {
@@ -162,7 +162,7 @@ impl Workspace {
         if cancel.is_cancelled() {
             return Err(Error::new(Kind::Cancelled, "cancelled before anything was saved"));
         }
-        let _lock = SaveLock::take(self.checkout().root(), cancel)?;
+        let _lock = CheckoutLock::take(self.checkout(), cancel)?;
         self.adopt()?;
         if self.checkout().parent()? != ready.parent.hash {
             return Err(Error::new(Kind::Changed, "another save was made meanwhile")
@@ -248,7 +248,7 @@ impl Workspace {
         if self.state(|db| Journal::new(db).begun())?.is_none() {
             return Ok(());
         }
-        let _lock = SaveLock::take(self.checkout().root(), &Cancel::new())?;
+        let _lock = CheckoutLock::take(self.checkout(), &Cancel::new())?;
         self.adopt()
     }
 

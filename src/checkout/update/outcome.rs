@@ -1,6 +1,6 @@
-//! What an update or a merge did.
+//! What an update or a merge did, or would do.
 
-use crate::merge::FileOutcome;
+use crate::merge::{FileOutcome, Owner, Plan, Step};
 use crate::name::Hash;
 
 /// What an update, a merge or an undo did.
@@ -21,8 +21,41 @@ pub struct UpdatedFile {
     pub path: String,
     /// What happened to it.
     pub what: FileOutcome,
+    /// Why: what each side did to it.
+    pub why: String,
     /// Its path before, if that was another.
     pub from: Option<String>,
-    /// Where this side's bytes lie, if others stand in their place.
+    /// Where bytes lie that were here and in whose place others stand.
     pub backup: Option<String>,
+    /// Where the other side's bytes lie, if this side's stand in their place.
+    pub theirs: Option<String>,
+}
+
+impl Updated {
+    /// What a plan does to a checkout that stands on `hash` afterwards.
+    pub(super) fn by(plan: &Plan, hash: Hash) -> Self {
+        let files = plan.steps.values().flat_map(files_of).collect();
+        Self::with(files, hash)
+    }
+
+    pub(super) fn with(files: Vec<UpdatedFile>, hash: Hash) -> Self {
+        let conflicts = files.iter().filter(|file| file.what.is_conflict()).map(|file| file.path.clone());
+        Self { hash, conflicts: conflicts.collect(), files }
+    }
+}
+
+/// The file of a step, once for each file that had to be put aside for it.
+fn files_of(step: &Step) -> Vec<UpdatedFile> {
+    let beside = |of: Owner| step.backups.iter().filter(move |backup| backup.of == of);
+    let theirs = beside(Owner::There).next().map(|backup| backup.path.to_string());
+    let file = |backup: Option<String>| UpdatedFile {
+        path: step.path.to_string(),
+        what: step.what,
+        why: step.why.clone(),
+        from: step.from().map(ToString::to_string),
+        backup,
+        theirs: theirs.clone(),
+    };
+    let files: Vec<_> = beside(Owner::Untracked).map(|backup| file(Some(backup.path.to_string()))).collect();
+    if files.is_empty() { vec![file(None)] } else { files }
 }

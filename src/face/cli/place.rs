@@ -84,13 +84,11 @@ fn open(given: &ArgMatches, folder: &Path) -> Result<String> {
     ))
 }
 
-/// Fossil's own update would bring back files that were renamed or removed without its knowing.
 fn update(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<String> {
     let checkout = target::checkout(folder, terminal.global_settings.as_deref())?;
-    let store = checkout.repository().store();
     let version = match text(given, "version") {
         Some(version) => version.to_owned(),
-        None => store.check_in(&checkout.parent()?)?.branch,
+        None => checkout.latest()?.to_string(),
     };
     let dry_run = given.get_flag("dry_run");
     let updated = if dry_run { checkout.would_update(&version)? } else { checkout.update(&version)? };
@@ -120,7 +118,8 @@ fn listed(head: String, updated: &Updated) -> String {
     let lines = updated.files.iter().map(|file| {
         let from = file.from.as_deref().map(|from| format!(" (was {})", path(from)));
         let backup = file.backup.as_deref().map(|backup| format!(" (yours is in {})", path(backup)));
-        let more = [from, backup].into_iter().flatten().collect::<String>();
+        let theirs = file.theirs.as_deref().map(|theirs| format!(" (theirs is in {})", path(theirs)));
+        let more = [from, backup, theirs].into_iter().flatten().collect::<String>();
         format!("{}: {}{more}", path(&file.path), file.what)
     });
     std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n")

@@ -1,4 +1,4 @@
-//! One save at a time in a checkout, over all processes that save through OCX.
+//! One writer at a time in a checkout, over all processes that save, update or merge through OCX.
 //!
 //! The lock is an advisory one on the checkout's own folder, so it leaves no file behind and ends with its process.
 //! Plain Fossil knows nothing of it. The check-in's own transaction protects against Fossil.
@@ -11,26 +11,33 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::open::Checkout;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 
-/// How long a save waits for another.
+/// How long a writer waits for another.
 const WAIT: Duration = Duration::from_secs(20);
 
 const POLL: Duration = Duration::from_millis(5);
 
-/// The right to save in one checkout, given back when dropped.
+/// The right to write in one checkout, given back when dropped.
 #[derive(Debug)]
-pub(super) struct SaveLock {
+pub(crate) struct CheckoutLock {
     _folder: File,
 }
 
-impl SaveLock {
-    /// Waits for the lock of the checkout at `root`.
+impl CheckoutLock {
+    /// Waits for the lock of a checkout. What an update or a merge left unfinished there is finished then.
     ///
     /// # Errors
-    /// `Busy` if another call keeps it too long, `Cancelled`, and what the operating system refuses.
-    pub(super) fn take(root: &Path, cancel: &Cancel) -> Result<Self> {
+    /// `Busy` if another call keeps it too long, `Cancelled`, what the operating system refuses, and those of finishing.
+    pub fn take(checkout: &Checkout, cancel: &Cancel) -> Result<Self> {
+        let lock = Self::of_folder(checkout.root(), cancel)?;
+        checkout.finish(&lock)?;
+        Ok(lock)
+    }
+
+    pub(super) fn of_folder(root: &Path, cancel: &Cancel) -> Result<Self> {
         let refused = |e| Error::io("cannot lock the checkout", e);
         let folder = File::open(root).map_err(refused)?;
         let started = Instant::now();
@@ -43,7 +50,7 @@ impl SaveLock {
             if cancel.is_cancelled() {
                 return Err(Error::new(
                     Kind::Cancelled,
-                    "cancelled while another call was writing; nothing was saved",
+                    "cancelled while another call was writing; nothing was done",
                 ));
             }
             if started.elapsed() > WAIT {
@@ -68,7 +75,7 @@ mod tests {
             for _ in 0..4 {
                 s.spawn(|| {
                     for _ in 0..20 {
-                        let _lock = SaveLock::take(folder.path(), &Cancel::new()).unwrap();
+                        let _lock = CheckoutLock::of_folder(folder.path(), &Cancel::new()).unwrap();
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                         inside.fetch_sub(1, Ordering::SeqCst);
                     }
@@ -78,11 +85,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_save_stops_waiting() {
+    fn a_cancelled_call_stops_waiting() {
         let folder = tempfile::tempdir().unwrap();
-        let _held = SaveLock::take(folder.path(), &Cancel::new()).unwrap();
+        let _held = CheckoutLock::of_folder(folder.path(), &Cancel::new()).unwrap();
         let cancel = Cancel::new();
         cancel.cancel();
-        assert_eq!(SaveLock::take(folder.path(), &cancel).unwrap_err().kind(), Kind::Cancelled);
+        let refused = CheckoutLock::of_folder(folder.path(), &cancel).unwrap_err();
+        assert_eq!(refused.kind(), Kind::Cancelled);
     }
 }
