@@ -1,12 +1,12 @@
 //! Joining the changes of two sides in one text, as bytes.
 //!
-//! The two comparisons with the base are `imara-diff`'s. What is put together from them stands here, and not in one of
+//! The two comparisons with the base are [`changes`], which is `imara-diff`'s in bounded time. What is put together from them stands here, and not in one of
 //! the crates that join whole texts: Fossil's conflict marks name the line on each side, and a last line without a line
 //! end must never run into another, neither of which those crates can give.
 
 use std::ops::Range;
 
-use imara_diff::{Algorithm, Diff, InternedInput};
+use crate::text::{Effort, changes};
 
 /// What Fossil writes around the sides of a conflict: before this side, the base and the other side, and at the end.
 const MARKS: [&str; 4] = [
@@ -101,13 +101,8 @@ struct Change {
 
 impl Texts<'_> {
     fn changes(&self, side: usize) -> Vec<Change> {
-        let mut input = InternedInput::default();
-        input.update_before(self.lines[0].iter().copied());
-        input.update_after(self.lines[side].iter().copied());
-        let mut diff = Diff::compute(Algorithm::Histogram, &input);
-        diff.postprocess_no_heuristic(&input);
-        let range = |range: Range<u32>| range.start as usize..range.end as usize;
-        diff.hunks().map(|hunk| Change { base: range(hunk.before), side: range(hunk.after) }).collect()
+        let changes = changes(&self.lines[0], &self.lines[side], &mut Effort::default());
+        changes.into_iter().map(|(base, side)| Change { base, side }).collect()
     }
 
     /// The parts of the base that a side changed. Changes of the two sides that meet are one part.
@@ -342,8 +337,8 @@ mod tests {
         let mixed: String =
             (0..100_000).fold(String::new(), |text, i| text + ["a\n", "b\n", "c\n"][i * i % 3]);
         let start = std::time::Instant::now();
-        let _ = join(same.as_bytes(), mixed.as_bytes(), same.replace("x\nx\nx\n", "x\ny\n").as_bytes());
-        let _ = join(mixed.as_bytes(), same.as_bytes(), mixed.replace("a\nb", "b\na\nb").as_bytes());
+        let _joined = join(same.as_bytes(), mixed.as_bytes(), same.replace("x\nx\nx\n", "x\ny\n").as_bytes());
+        let _joined = join(mixed.as_bytes(), same.as_bytes(), mixed.replace("a\nb", "b\na\nb").as_bytes());
         assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
     }
 
@@ -356,7 +351,7 @@ mod tests {
 
     /// The lines of a text without their ends.
     fn bare(text: &[u8]) -> Vec<&[u8]> {
-        lines(text).into_iter().map(|line| line.strip_suffix(b"\n").unwrap_or(line)).collect()
+        lines(text).into_iter().map(|line| line.trim_ascii_end()).collect()
     }
 
     fn is_mark(line: &[u8]) -> bool {
