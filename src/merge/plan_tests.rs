@@ -141,8 +141,8 @@ impl Maker {
         hash
     }
 
-    fn new(&mut self, name: &str) -> FileEntry {
-        let text = (1..9).map(|line| format!("{name} {line}\n")).collect();
+    fn made(&mut self, name: &str) -> FileEntry {
+        let text = ["1", "2", "3", "4", "5", "6"].map(|line| format!("{name} {line}\n")).concat();
         FileEntry { hash: self.keep(text), kind: FileKind::Regular }
     }
 
@@ -163,7 +163,7 @@ impl Maker {
             let Some(entry) = files.get(&one).copied() else {
                 if files.leave_free(&one) {
                     let shared = if what % 2 == 0 { "both" } else { name };
-                    let entry = self.new(shared);
+                    let entry = self.made(shared);
                     files.insert(one, entry);
                 }
                 continue;
@@ -221,7 +221,7 @@ impl Maker {
         for at in &seed.base {
             let path = path(PATHS[at % PATHS.len()]);
             if base.leave_free(&path) {
-                let entry = self.new(path.as_str());
+                let entry = self.made(path.as_str());
                 base.insert(path, entry);
             }
         }
@@ -231,7 +231,7 @@ impl Maker {
         for at in &seed.untracked {
             let path = path(PATHS[at % PATHS.len()]);
             if here.files.leave_free(&path) && untracked.leave_free(&path) {
-                let entry = if at % 3 == 0 { self.new("both") } else { self.new("untracked") };
+                let entry = if at % 3 == 0 { self.made("both") } else { self.made("untracked") };
                 untracked.insert(path, entry);
             }
         }

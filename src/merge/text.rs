@@ -351,7 +351,7 @@ mod tests {
 
     /// The lines of a text without their ends.
     fn bare(text: &[u8]) -> Vec<&[u8]> {
-        lines(text).into_iter().map(|line| line.trim_ascii_end()).collect()
+        lines(text).into_iter().map(<[u8]>::trim_ascii_end).collect()
     }
 
     fn is_mark(line: &[u8]) -> bool {
