@@ -20,6 +20,13 @@ mod subject;
 mod text;
 mod verdict;
 
+#[cfg(test)]
+mod base_tests;
+#[cfg(test)]
+mod plan_tests;
+#[cfg(test)]
+mod state_tests;
+
 pub use base::{Versions, common_ancestor};
 pub use how::MergeHow;
 pub use memory::{Merged, MergedFile, in_memory};

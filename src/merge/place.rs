@@ -127,11 +127,12 @@ impl<'a> Names<'a> {
     pub fn beside(&mut self, path: &TreePath, with: &TreePath, word: &str) -> TreePath {
         let rest = path.as_str().strip_prefix(with.as_str()).filter(|rest| rest.starts_with('/'));
         let (stem, rest) = rest.map_or((path.as_str(), ""), |rest| (with.as_str(), rest));
+        let folder = stem.rfind('/').unwrap_or(0);
         let mut number = 0_u64;
         loop {
             let suffix = if number == 0 { String::new() } else { format!("-{number}") };
             let name = TreePath::parse_stored(&format!("{stem}-{word}{suffix}{rest}"));
-            if let Some(name) = name.ok().filter(|name| self.is_free(name)) {
+            if let Some(name) = name.ok().filter(|name| self.is_free(name, folder)) {
                 self.given.insert(name.clone());
                 return name;
             }
@@ -139,12 +140,15 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn is_free(&self, path: &TreePath) -> bool {
+    /// Whether nothing is at `path`, now or afterwards. Its first folders, `folder` bytes, are those of a file that is
+    /// there afterwards: what lies in their place now goes.
+    fn is_free(&self, path: &TreePath, folder: usize) -> bool {
         let trees = self.trees;
-        trees.here.files.leave_free(path)
-            && trees.there.files.leave_free(path)
-            && trees.untracked.leave_free(path)
-            && trees.immovable.leave_free(path)
+        let goes = |other: &TreePath| other.as_str().len() <= folder;
+        trees.here.files.in_the_way(path).all(goes)
+            && trees.there.files.in_the_way(path).all(goes)
+            && trees.untracked.in_the_way(path).all(goes)
+            && trees.immovable.in_the_way(path).all(goes)
             && self.results.leave_free(path)
             && self.given.leave_free(path)
     }

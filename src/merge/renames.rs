@@ -88,9 +88,10 @@ enum Direction {
     Back,
 }
 
-/// Where a check-in, against its primary parent, moved files.
+/// Where a check-in, against its primary parent, moved files. As with Fossil, a file that it added keeps its name on the
+/// way back: it may have come by a merge, and be known under this name on the way on.
 fn changes(db: &Connection, child: i64, direction: Direction) -> rusqlite::Result<Moves> {
-    let sql = "SELECT new.name, old.name, coalesce(fid, 0)=0, coalesce(pid, 0)<=0
+    let sql = "SELECT new.name, old.name, coalesce(fid, 0)=0
          FROM mlink JOIN filename new ON new.fnid=mlink.fnid LEFT JOIN filename old ON old.fnid=nullif(pfnid, 0)
          WHERE mid=?1 AND NOT isaux";
     let mut query = db.prepare_cached(sql)?;
@@ -98,13 +99,12 @@ fn changes(db: &Connection, child: i64, direction: Direction) -> rusqlite::Resul
     let mut moves = Moves::new();
     while let Some(row) = rows.next()? {
         let (new, old) = (text(row, 0)?, optional_text(row, 1)?);
-        let (removed, added): (bool, bool) = (row.get(2)?, row.get(3)?);
+        let removed: bool = row.get(2)?;
         match (old, direction) {
             (Some(old), Direction::On) => drop(moves.insert(old, Some(new))),
             (Some(old), Direction::Back) => drop(moves.insert(new, Some(old))),
             // A renamed file may be told as removed from its old path, too.
             (None, Direction::On) if removed => drop(moves.entry(new).or_insert(None)),
-            (None, Direction::Back) if added => drop(moves.entry(new).or_insert(None)),
             _ => {}
         }
     }

@@ -83,6 +83,27 @@ impl<'a> Comparison<'a> {
     }
 }
 
+/// Returns which lines of `before` were changed, and the lines of `after` that stand in their place. Beyond the effort, a
+/// part counts as replaced whole.
+#[must_use]
+pub fn changes(before: &[&[u8]], after: &[&[u8]], effort: &mut Effort) -> Vec<(Range<usize>, Range<usize>)> {
+    let mut input = InternedInput::default();
+    input.update_before(before.iter().copied());
+    input.update_after(after.iter().copied());
+    let diff = if effort.spend(pairs_max(&input.before, &input.after)) {
+        let mut diff = Diff::compute(Algorithm::Histogram, &input);
+        diff.postprocess_no_heuristic(&input);
+        diff
+    } else {
+        let (before, after) = (&input.before, &input.after);
+        let mut parts = Parts { before, after, pairs: Vec::new(), effort, complete: true };
+        parts.cut(0..before.len(), 0..after.len());
+        parts.diff()
+    };
+    let range = |range: Range<u32>| range.start as usize..range.end as usize;
+    diff.hunks().map(|hunk| (range(hunk.before), range(hunk.after))).collect()
+}
+
 /// How many pairs of lines may have to be looked at: those that the other side has too, times each other. Equal ends
 /// cost nothing.
 fn pairs_max<T: Hash + Eq>(before: &[T], after: &[T]) -> u64 {

@@ -9,7 +9,7 @@ mod nearest;
 mod repair;
 mod replace;
 
-pub use compare::{Comparison, Effort};
+pub use compare::{Comparison, Effort, changes};
 pub use lines::{LineEnds, as_text, count_lines, cut, line_at, lines, tail, without_end};
 pub use nearest::Nearest;
 pub use repair::{Repair, repair};
