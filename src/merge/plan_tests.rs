@@ -396,14 +396,3 @@ fn what_is_not_part_of_the_checkout_is_moved_aside_and_what_cannot_be_moved_refu
     let refusals = Plan::of(&trees).refusals;
     assert_eq!(refusals[0].path, path("same/socket"));
 }
-
-#[test]
-fn a_plan_is_written_as_json_without_the_untouched_files() {
-    let (plan, _) =
-        planned(&[("a", "1\n"), ("b", "2\n")], &[("a", "1\n", ""), ("b", "2\n", "")], &[("a", "3\n", "")]);
-    let json = serde_json::to_value(&plan).unwrap();
-    assert_eq!(json["steps"]["a"]["what"], "updated");
-    assert_eq!(json["steps"]["b"]["why"], "removed there: it is gone");
-    assert_eq!(json["steps"]["a"]["source"], "there");
-    assert!(json.get("tree").is_none());
-}

@@ -161,3 +161,14 @@ fn each_pair_of_states_has_the_expected_outcome() {
     }
     assert_eq!(table, expected);
 }
+
+#[test]
+fn a_plan_is_written_as_json_without_the_files_it_leaves_alone() {
+    let there = side("file", "edited", "T");
+    let trees = Trees { base: base("file"), here: side("file", "same", "H"), there, ..Trees::default() };
+    let json = serde_json::to_value(Plan::of(&trees)).unwrap();
+    assert_eq!(json["steps"]["p"]["what"], "updated");
+    assert_eq!(json["steps"]["p"]["source"], "there");
+    assert_eq!(json["steps"]["p"]["why"], "edited there: theirs is taken");
+    assert!(json.get("tree").is_none());
+}
