@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::entry::{FileKind, Stamp, kind};
 use super::root::{FOLDER, Tree};
-use super::temp::{Temp, lock};
+use super::temp::{Temp, lock, remove_leftovers};
 use crate::error::{Error, Result};
 use crate::format::FILE_MAX;
 use crate::name::{Hash, TreePath};
@@ -163,6 +163,18 @@ impl Tree {
                 return;
             }
         }
+    }
+
+    /// Removes what a process that ended while it exchanged `path` has left beside it.
+    ///
+    /// # Errors
+    /// `Busy` while another process writes in the folder.
+    pub(crate) fn remove_leftovers_beside(&self, path: &TreePath) -> Result<()> {
+        let Ok((folder, _)) = self.open_writing_folder(path.as_str()) else { return Ok(()) };
+        if !path.as_str().contains('/') || lock(&folder, path)? {
+            remove_leftovers(folder.as_fd());
+        }
+        Ok(())
     }
 
     /// Puts everything that was written on the disk.

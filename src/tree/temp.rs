@@ -124,7 +124,7 @@ fn errno(e: std::io::Error) -> Errno {
 }
 
 /// Removes what writers that died have left in a folder. The lock on the folder says that none is at work.
-fn remove_leftovers(folder: BorrowedFd<'_>) {
+pub(super) fn remove_leftovers(folder: BorrowedFd<'_>) {
     let Ok(list) = Dir::read_from(folder) else { return };
     for item in list.flatten() {
         let name = item.file_name();

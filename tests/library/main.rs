@@ -16,3 +16,4 @@ mod reference;
 mod status;
 mod sync;
 mod taken;
+mod update;

@@ -66,11 +66,23 @@ impl Checkout {
             let text = format!("the {act} that was cut short cannot be finished: {e}");
             Error::new(e.kind(), text).caused_by(e).with_hint("Remove the cause, and try again.")
         };
-        self.change_files(Unforeseen::MoveAside).map_err(what)?;
+        self.remove_leftovers().and_then(|()| self.change_files(Unforeseen::MoveAside)).map_err(what)?;
         self.tree.sync_all();
         self.state(|db| Ok(db.execute_batch("DROP TABLE ocx_unfinished")?))?;
         tracing::warn!("the {act} that was cut short is finished now");
         Ok(Some(act))
+    }
+
+    fn remove_leftovers(&self) -> Result<()> {
+        let mut last = None;
+        for change in self.state(noted)? {
+            let folder = change.path.parent();
+            if last.as_ref() != Some(&folder) {
+                self.tree.remove_leftovers_beside(&change.path)?;
+            }
+            last = Some(folder);
+        }
+        Ok(())
     }
 
     /// As [`finish`](Self::finish), for who has no lock.
