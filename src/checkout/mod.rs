@@ -7,6 +7,8 @@ mod check_in;
 mod conflict;
 mod database;
 mod follow;
+mod guards;
+mod laid;
 mod manifest_files;
 mod merged;
 mod open;

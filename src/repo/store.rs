@@ -26,11 +26,11 @@ pub(crate) use column::{hash, optional_hash, optional_text, text};
 pub(crate) use connection::{FileId, connect, file_id, has_table};
 pub use content::MAX_CONTENT;
 pub(crate) use content::expand;
-pub(crate) use setting::{means_no, means_yes};
 pub(crate) use user::no_user;
 pub use user::{Capabilities, UserInfo};
 
 use crate::error::{Error, Kind, Result};
+use crate::repo::setting::GlobalSettings;
 use connection::{cannot_read, needs_writing};
 
 /// Tables that every repository has. They tell it from other databases.
@@ -55,6 +55,7 @@ pub struct Store {
     file: Option<FileId>,
     db: Mutex<Connection>,
     manifests: Mutex<cache::Cache>,
+    user_settings: Option<GlobalSettings>,
 }
 
 impl std::fmt::Debug for Store {
@@ -88,7 +89,14 @@ impl Store {
     /// [`Kind::NotFound`] without such a file, [`Kind::Foreign`] for a file that is no Fossil repository,
     /// [`Kind::Corrupt`] for a damaged one, [`Kind::Busy`] when it stays locked for 5 seconds.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+        Self::open_with(path.as_ref(), None)
+    }
+
+    /// As [`open`](Self::open), for a program whose user has settings for all repositories, in this file of Fossil's.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(path: &Path, user_settings: Option<&Path>) -> Result<Self> {
         let meta = std::fs::metadata(path)
             .map_err(|e| Error::io(format!("cannot open repository `{}`", path.display()), e))?;
         if !meta.is_file() || meta.len() == 0 {
@@ -97,7 +105,13 @@ impl Store {
         let db = connect(path).map_err(|e| cannot_read(path, e))?;
         check_kind(&db, path)?;
         let file = Some((meta.dev(), meta.ino()));
-        let store = Self { path: path.to_owned(), file, db: Mutex::new(db), manifests: Mutex::default() };
+        let store = Self {
+            path: path.to_owned(),
+            file,
+            db: Mutex::new(db),
+            manifests: Mutex::default(),
+            user_settings: user_settings.map(GlobalSettings::at),
+        };
         store.project_code()?;
         Ok(store)
     }

@@ -118,6 +118,7 @@ impl Workspace {
             }
             return Err(unchanged(&status));
         }
+        checkout.refuse_if_forbidden()?;
         refuse_names(&status)?;
         refuse_conflicted(checkout.conflicted(&status)?)?;
         let store = checkout.repository().store();
