@@ -12,8 +12,11 @@ impl Checkout {
     pub fn refuse_if_forbidden(&self) -> Result<()> {
         let settings = self.settings();
         if settings.is_on("dont-commit")? {
-            return Err(Error::new(Kind::Refused, "the setting `dont-commit` is on here, so nothing is checked in")
-                .with_hint("Nothing was saved. Work in another repository, or have that setting turned off."));
+            return Err(Error::new(
+                Kind::Refused,
+                "the setting `dont-commit` is on here, so nothing is checked in",
+            )
+            .with_hint("Nothing was saved. Work in another repository, or have that setting turned off."));
         }
         let hooks = settings.hooks()?;
         if let Some(hook) = hooks.first()

@@ -3,6 +3,7 @@
 //! The database is Fossil's own (`.fslckout`), so plain `fossil` works in the same folder. OCX keeps a few tables of its
 //! own there. Their names begin with `ocx_`, and Fossil leaves them alone.
 
+mod asked;
 mod check_in;
 mod conflict;
 mod database;

@@ -17,8 +17,7 @@ use crate::name::{Hash, User};
 use crate::repo::Repository;
 use crate::repo::setting::Settings;
 use crate::repo::store::{FileId, file_id, no_user};
-use crate::tree::ignore::Ignore;
-use crate::tree::{Rules, Tree};
+use crate::tree::Tree;
 
 /// A folder with the files of a check-in.
 ///
@@ -238,19 +237,6 @@ impl Checkout {
         }
         self.has_id.store(true, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// What leaves untracked files out of a check-in.
-    ///
-    /// # Errors
-    /// [`Kind::Busy`], [`Kind::Corrupt`]; [`Kind::TooLarge`] for a setting in the tree.
-    pub fn rules(&self) -> Result<Rules> {
-        let settings = self.settings();
-        Ok(Rules {
-            ignore: Ignore::parse(&settings.value("ignore-glob")?.unwrap_or_default()),
-            dotfiles: settings.is_on("dotfiles")?,
-            ..Rules::default()
-        })
     }
 
     /// Runs `act` on the checkout's database, where the modules above keep tables named `ocx_...`.

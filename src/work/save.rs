@@ -70,6 +70,8 @@ pub struct ReadySave {
     pub tests: Vec<TestEvidence>,
     /// Declared tests that differ from the parent's.
     pub tests_changed: Vec<TestChange>,
+    /// What plain Fossil would do or ask at such a check-in, and OCX does not, one line each.
+    pub passed_over: Vec<String>,
 }
 
 impl ReadySave {
@@ -135,6 +137,8 @@ impl Workspace {
             tested => tested?,
         }
         let tests_changed = tests_changed(&self.parent_tests(&parent.hash), &declared);
+        let mut passed_over = checkout.passed_over()?;
+        passed_over.extend(checkout.would_be_asked(&status)?);
         Ok(SavePlan::Make(Box::new(ReadySave {
             status,
             tree,
@@ -143,6 +147,7 @@ impl Workspace {
             user: user.clone(),
             tests,
             tests_changed,
+            passed_over,
         })))
     }
 

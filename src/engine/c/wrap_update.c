@@ -15,7 +15,7 @@ static int ocx_leads_out(const char *zPath){
   char *z, *p;
   int out = 0;
   if( strncmp(zPath, g.zLocalRoot, nRoot)!=0 ) return 1;
-  z = fossil_strdup(zPath);
+  z = mprintf("%s", zPath);
   for(p=z+nRoot; !out && *p; ){
     char *pEnd = p + strcspn(p, "/");
     char c = *pEnd;

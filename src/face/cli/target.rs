@@ -119,11 +119,7 @@ pub fn checkout(folder: &Path, global_settings: Option<&Path>) -> Result<Checkou
 }
 
 /// The repository file that the command line names. If it names none: the file of the checkout that holds `folder`.
-pub fn repository(
-    given: &ArgMatches,
-    folder: &Path,
-    global_settings: Option<&Path>,
-) -> Result<Repository> {
+pub fn repository(given: &ArgMatches, folder: &Path, global_settings: Option<&Path>) -> Result<Repository> {
     match given.get_one::<PathBuf>("repository") {
         Some(path) => open_repository(&folder.join(path), global_settings),
         None => Ok(checkout(folder, global_settings)?.repository().clone()),
@@ -133,5 +129,6 @@ pub fn repository(
 /// The repository file at `path`.
 pub fn open_repository(path: &Path, global_settings: Option<&Path>) -> Result<Repository> {
     let hint = "Check the path, or make one with `ocx init`.";
-    Repository::open_with(path, global_settings).map_err(|e| if e.kind() == Kind::NotFound { e.with_hint(hint) } else { e })
+    Repository::open_with(path, global_settings)
+        .map_err(|e| if e.kind() == Kind::NotFound { e.with_hint(hint) } else { e })
 }

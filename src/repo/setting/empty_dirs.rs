@@ -30,9 +30,13 @@ fn folder(name: &str) -> Result<Option<TreePath>> {
 }
 
 fn outside(name: &str) -> Error {
-    let what = format!("the setting `empty-dirs` names `{}`, which is no folder in the tree", shown(name.as_bytes()));
-    Error::new(Kind::Denied, what)
-        .with_hint("Nothing was made. Have the setting name only folders in the tree, by `.fossil-settings/empty-dirs`.")
+    let what = format!(
+        "the setting `empty-dirs` names `{}`, which is no folder in the tree",
+        shown(name.as_bytes())
+    );
+    Error::new(Kind::Denied, what).with_hint(
+        "Nothing was made. Have the setting name only folders in the tree, by `.fossil-settings/empty-dirs`.",
+    )
 }
 
 #[cfg(test)]

@@ -77,7 +77,9 @@ impl<'a> Settings<'a> {
             Versioned::Folder(tree) => match tree.read(&path, SETTING_MAX) {
                 Ok(bytes) => bytes,
                 // There is no such file, or a folder or a link stands there.
-                Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Invalid | Kind::Denied) => return Ok(None),
+                Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Invalid | Kind::Denied) => {
+                    return Ok(None);
+                }
                 Err(e) => return Err(e),
             },
             Versioned::CheckIn(files) => match files.get(&path) {
