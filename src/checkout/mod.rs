@@ -13,6 +13,7 @@ mod laid;
 mod manifest_files;
 mod merged;
 mod open;
+mod outside;
 mod settings;
 mod stat_cache;
 mod status;

@@ -7,8 +7,8 @@ use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 
 use super::database::{self, var};
-use super::laid::refuse_folders_outside;
 use super::manifest_files::ManifestFiles;
+use super::outside::refuse_folders_outside;
 use super::settings::GlobalSettings;
 use super::stat_cache::StatCache;
 use crate::engine;

@@ -64,7 +64,7 @@ impl fmt::Display for Why {
         match self {
             Self::IgnoreGlob => f.write_str("ignore-glob"),
             Self::GitIgnore => f.write_str(".gitignore"),
-            Self::Removed => f.write_str("removed by `fossil rm`"),
+            Self::Removed => f.write_str("removed from the check-ins"),
             Self::DotFile => f.write_str("a dot-file"),
             Self::DataOf(system) => write!(f, "data of {system}"),
             Self::NestedCheckout => f.write_str("another checkout"),

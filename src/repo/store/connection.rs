@@ -42,7 +42,7 @@ pub(super) fn connect_to_version(path: &Path) -> rusqlite::Result<(Connection, O
         Err(e) if needs_writing(&e) && is_alone(path) => {
             let now = version(path);
             Ok((
-                connect_at(&unchanging(path), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)?,
+                connect_at(unchanging(path), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)?,
                 now,
             ))
         }

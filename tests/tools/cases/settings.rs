@@ -205,7 +205,7 @@ fn c25_a_file_that_fossil_rm_took_out_leaves_the_check_in_and_stays_out() {
     let f = Fixture::with(&[("a.txt", b"a\n"), ("keep.txt", b"keep\n"), ("sub/b.txt", b"b\n")]);
     f.fossil(&["rm", "--soft", "keep.txt", "sub/b.txt"]);
     f.write("a.txt", "b\n");
-    let out = [("keep.txt", "removed by `fossil rm`"), ("sub/b.txt", "removed by `fossil rm`")];
+    let out = [("keep.txt", "removed from the check-ins"), ("sub/b.txt", "removed from the check-ins")];
     let context = f.done("ocx_context", json!({}));
     assert_eq!(left_out(&context), out, "{context}");
     let saved = f.done("ocx_save", four("t"));
