@@ -30,6 +30,8 @@ pub(crate) struct KnownFiles {
 
 /// The files that Fossil was told to remove, also by check-ins of the past. A file that was added since is none.
 const REMOVED: &str = "SELECT pathname FROM vfile WHERE deleted";
+const REMOVED_BY_OTHERS: &str =
+    "SELECT pathname FROM vfile WHERE deleted AND pathname NOT IN (SELECT path FROM ocx_told)";
 const REMOVED_BEFORE: &str =
     "SELECT path FROM ocx_removed WHERE path NOT IN (SELECT pathname FROM vfile WHERE NOT deleted)";
 
@@ -63,7 +65,8 @@ impl Checkout {
     pub(super) fn removed(&self, db: &Connection) -> Result<BTreeSet<TreePath>> {
         let mut paths: Vec<String> = Vec::new();
         let before = has_table(db, "ocx_removed")?.then_some(REMOVED_BEFORE);
-        for sql in [REMOVED].into_iter().chain(before) {
+        let now = if has_table(db, "ocx_told")? { REMOVED_BY_OTHERS } else { REMOVED };
+        for sql in [now].into_iter().chain(before) {
             let mut query = db.prepare_cached(sql)?;
             for path in query.query_map([], |row| row.get(0))? {
                 paths.push(path?);
@@ -76,6 +79,9 @@ impl Checkout {
     /// Keeps in mind that these files were removed, and no others. They stay where they are after the check-in that
     /// removes them, and would look new.
     pub(super) fn keep_removed(db: &Connection, removed: &BTreeSet<TreePath>) -> Result<()> {
+        if has_table(db, "ocx_told")? {
+            db.prepare_cached("DELETE FROM ocx_told")?.execute([])?;
+        }
         let there = has_table(db, "ocx_removed")?;
         if removed.is_empty() && !there {
             return Ok(());
@@ -107,7 +113,8 @@ impl Checkout {
     }
 
     /// Enters added and removed files in Fossil's table, and files whose times could hide a change, so that Fossil's
-    /// own code sees each as what it is. A rename becomes an addition and a removal, because Fossil's update would
+    /// own code sees each as what it is. Notes the removals: they are no wish of anybody's that such a file stays out of
+    /// the check-ins if it comes back. A rename becomes an addition and a removal, because Fossil's update would
     /// undo a rename.
     pub(super) fn tell_fossil(&self, status: &Status) -> Result<()> {
         self.state(|db| {
@@ -119,7 +126,11 @@ impl Checkout {
                     [new.as_str(), old.as_str()],
                 )?;
             }
+            done.execute_batch("CREATE TABLE IF NOT EXISTS ocx_told(path TEXT PRIMARY KEY) WITHOUT ROWID")?;
             for change in &status.changes {
+                if change.how == How::Deleted && self.tree.stat(&change.path).is_err() {
+                    done.execute("INSERT OR IGNORE INTO ocx_told VALUES(?1)", [change.path.as_str()])?;
+                }
                 let sql = match change.how {
                     How::Added => ADD,
                     How::Deleted => "UPDATE vfile SET deleted=1 WHERE vid=?1 AND pathname=?2",

@@ -228,7 +228,7 @@ fn working(call: &Call<'_>, text: &str) -> Result<Branch> {
     if call.store().is_main_branch(branch.as_str())? {
         return Err(Error::new(
             Kind::Denied,
-            format!("nothing is published on the main branch `{branch}` in this way"),
+            format!("nothing is published on `{branch}` in this way: it is the main branch here"),
         )
         .with_hint("Commit on a working branch (`fossil commit --branch NAME`), and bundle that."));
     }
