@@ -56,7 +56,7 @@ impl Checkout {
     /// [`Kind::Unchanged`] when nothing differs from the parent; [`Kind::Invalid`] for a file that cannot be stored or would be
     /// taken for a control artifact, and for a clock that is behind the parent; [`Kind::Changed`] for a file that changed
     /// since `status`; [`Kind::WouldFork`], [`Kind::Closed`], [`Kind::Denied`] for a private parent, [`Kind::NotFound`] for an
-    /// unknown user; [`Kind::Busy`], [`Kind::DiskFull`]. In each case nothing is stored.
+    /// unknown user; [`Kind::Refused`] where the setting `dont-commit` is on; [`Kind::Busy`], [`Kind::DiskFull`]. In each case nothing is stored.
     pub fn check_in(&self, check_in: &CheckIn, status: &Status) -> Result<CheckedIn> {
         let draft = Draft::of(self, check_in, status)?;
         self.wait_for_turn()?;
@@ -117,6 +117,7 @@ struct Draft {
 
 impl Draft {
     fn of(checkout: &Checkout, check_in: &CheckIn, status: &Status) -> Result<Self> {
+        checkout.refuse_if_forbidden()?;
         refuse_unstorable(status)?;
         let store = checkout.repository().store();
         let parent = store.check_in(&checkout.parent()?)?;

@@ -21,12 +21,13 @@ const MARKS: [&[u8]; 5] = [
 pub struct Conflicted {
     /// The file.
     pub path: TreePath,
-    /// The lines of the marks, from 1.
+    /// The lines of the marks, from 1. None if the file is the other side's, put beside one that could not be joined.
     pub lines: Vec<usize>,
 }
 
 impl Checkout {
-    /// The changed files that still hold conflict marks of a merge or an update. Does not count marks that the file has
+    /// What is still open of a merge or an update: changed files with conflict marks, and the other side's files that stand
+    /// beside those that they could not be joined with. Does not count marks that the file has
     /// as many of in a check-in it comes from, and, unless a merge is unfinished, any in new files: such text is meant.
     ///
     /// # Errors
@@ -55,6 +56,9 @@ impl Checkout {
                 found.push(Conflicted { path: change.path.clone(), lines });
             }
         }
+        let theirs =
+            self.beside()?.into_iter().filter(|beside| beside.theirs && is_left_out(status, &beside.path));
+        found.extend(theirs.map(|beside| Conflicted { path: beside.path, lines: Vec::new() }));
         Ok(found)
     }
 
@@ -79,6 +83,11 @@ impl Checkout {
         }
         Ok(false)
     }
+}
+
+/// Whether nobody asked for a file that stands beside another one.
+fn is_left_out(status: &Status, path: &TreePath) -> bool {
+    !status.files.contains_key(path)
 }
 
 /// The marks in a text: the line of each, and which it is. A binary file has none.

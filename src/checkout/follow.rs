@@ -196,6 +196,7 @@ impl Checkout {
         changed: Option<BTreeSet<&TreePath>>,
         rid: impl Fn(&Hash) -> Result<Option<i64>>,
     ) -> Result<()> {
+        Self::keep_removed(db, &self.removed(db)?)?;
         db.prepare_cached("DELETE FROM vmerge")?.execute([])?;
         let known = forget_known_files(db)?;
         let changed = changed.map(|mut changed| {

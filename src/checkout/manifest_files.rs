@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::name::{Hash, TreePath};
-use crate::repo::store::{Store, means_no, means_yes};
+use crate::repo::setting::{Settings, means_no, means_yes};
+use crate::repo::store::Store;
 use crate::tree::{Tree, replace_file};
 
 /// Keeps the file `manifest` from being read as an artifact.

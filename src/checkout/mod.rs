@@ -3,15 +3,19 @@
 //! The database is Fossil's own (`.fslckout`), so plain `fossil` works in the same folder. OCX keeps a few tables of its
 //! own there. Their names begin with `ocx_`, and Fossil leaves them alone.
 
+mod asked;
+mod beside;
 mod check_in;
 mod conflict;
 mod database;
 mod follow;
+mod guards;
+mod laid;
 mod lock;
 mod manifest_files;
 mod merged;
 mod open;
-mod settings;
+mod outside;
 mod stat_cache;
 mod status;
 mod stored;

@@ -8,15 +8,16 @@ use rusqlite::Connection;
 
 use super::database::{self, var};
 use super::manifest_files::ManifestFiles;
-use super::settings::{GlobalSettings, Settings};
+use super::outside::refuse_folders_outside;
 use super::stat_cache::StatCache;
 use crate::engine;
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, User};
 use crate::repo::Repository;
+use crate::repo::setting::GlobalSettings;
+use crate::repo::setting::Settings;
 use crate::repo::store::{FileId, file_id, no_user};
-use crate::tree::ignore::Ignore;
-use crate::tree::{Rules, Tree};
+use crate::tree::Tree;
 
 /// A folder with the files of a check-in.
 ///
@@ -50,11 +51,12 @@ pub struct Checkout {
 
 impl Checkout {
     /// Opens a version of a repository in an empty folder. The folder is made if it does not exist. The default
-    /// version is the tip of `trunk`. `user` is who acts here from now on.
+    /// version is the tip of the main branch. `user` is who acts here from now on.
     ///
     /// # Errors
     /// [`Kind::Exists`] when the folder is not empty or is a checkout, [`Kind::NotFound`] or [`Kind::Ambiguous`] for the
-    /// version or an unknown user, [`Kind::DiskFull`], [`Kind::Denied`].
+    /// version or an unknown user, [`Kind::DiskFull`], [`Kind::Denied`], also for a setting `empty-dirs` that names a
+    /// folder outside the tree.
     pub fn open(
         repository: &Repository,
         dir: &Path,
@@ -62,8 +64,12 @@ impl Checkout {
         user: Option<&User>,
     ) -> Result<Self> {
         let store = repository.store();
-        let hash = store.resolve(version.unwrap_or("trunk"))?;
+        let hash = match version {
+            Some(version) => store.resolve(version)?,
+            None => store.resolve(&store.main_branch()?)?,
+        };
         store.check_in(&hash)?;
+        refuse_folders_outside(store, &hash)?;
         if let Some(user) = user
             && store.user(user)?.is_none()
         {
@@ -82,7 +88,7 @@ impl Checkout {
             }
             return Err(e);
         }
-        let checkout = Self::at(&root)?;
+        let checkout = Self::at_with(&root, store.user_settings().map(GlobalSettings::path))?;
         checkout.state(|db| {
             db.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
             database::relax(db)
@@ -90,6 +96,7 @@ impl Checkout {
         if let Some(user) = user {
             checkout.set_var("default-user", user.as_str())?;
         }
+        checkout.lay_as_the_user_wants(&hash)?;
         checkout.keep_id()?;
         Ok(checkout)
     }
@@ -120,10 +127,10 @@ impl Checkout {
         };
         let state = database::connect(&database)?;
         let file: String = var(&state, "repository")?.ok_or_else(|| no_parent(root))?;
-        let repository = Repository::open(&root.join(file))?;
+        let repository = Repository::open_with(&root.join(file), global_settings)?;
         let tree = Tree::open(root)?.keeping_out(repository.path());
-        let global = global_settings.map(GlobalSettings::at);
-        let manifest = ManifestFiles::of(&Settings::of(&repository, &tree, global.as_ref()))?;
+        let global = repository.store().user_settings().cloned();
+        let manifest = ManifestFiles::of(&Settings::of(repository.store(), &tree))?;
         let tree = manifest.left_out_of(tree)?;
         let mut checkout = Self {
             root: root.to_owned(),
@@ -232,19 +239,6 @@ impl Checkout {
         Ok(())
     }
 
-    /// What leaves untracked files out of a check-in.
-    ///
-    /// # Errors
-    /// [`Kind::Busy`], [`Kind::Corrupt`]; [`Kind::TooLarge`] for a setting in the tree.
-    pub fn rules(&self) -> Result<Rules> {
-        let settings = self.settings();
-        Ok(Rules {
-            ignore: Ignore::parse(&settings.value("ignore-glob")?.unwrap_or_default()),
-            dotfiles: settings.is_on("dotfiles")?,
-            ..Rules::default()
-        })
-    }
-
     /// Runs `act` on the checkout's database, where the modules above keep tables named `ocx_...`.
     ///
     /// # Errors
@@ -257,8 +251,8 @@ impl Checkout {
         self.settings().is_on("allow-symlinks")
     }
 
-    pub(super) fn settings(&self) -> Settings<'_> {
-        Settings::of(&self.repository, &self.tree, self.global.as_ref())
+    pub(crate) fn settings(&self) -> Settings<'_> {
+        Settings::of(self.repository.store(), &self.tree)
     }
 
     pub(crate) fn stat_cache(&self) -> MutexGuard<'_, StatCache> {
@@ -272,7 +266,7 @@ impl Checkout {
 
     /// The name that the repository's hash policy gives to new content.
     pub(crate) fn hash_of(&self, content: &[u8]) -> Result<Hash> {
-        Ok(Hash::name_for(content, self.repository.store().names_by_sha1()?))
+        self.repository.store().name_for(content)
     }
 
     /// Sets a variable of the checkout.

@@ -9,7 +9,7 @@ use std::thread;
 
 use super::open::Checkout;
 use super::stat_cache::StatCache;
-use super::tracked::TrackedPaths;
+use super::tracked::{KnownBut, TrackedPaths};
 use crate::error::{Kind, Result};
 use crate::format::FILE_MAX;
 use crate::name::{Hash, TreePath, time};
@@ -116,12 +116,16 @@ impl Checkout {
         let parent = self.parent()?;
         let before = self.repository().store().files(&parent)?;
         let known = self.known_files()?;
-        let tracked = TrackedPaths { before: Arc::clone(&before), added: known.added };
-        let rules = Rules { included: paths.iter().cloned().collect(), ..self.rules()? };
+        let removed = known.removed;
+        let tracked =
+            TrackedPaths { before: Arc::clone(&before), added: known.added, removed: removed.clone() };
+        let included = paths.iter().cloned().collect();
+        let rules = Rules { included, removed: removed.clone(), ..self.rules_set()? };
         let mut cache = self.stat_cache();
         self.state(|db| cache.load(db))?;
         cache.compare_with(&before);
-        let walk = self.tree().walk_past(&*cache, &rules, &tracked)?;
+        let seen = KnownBut { known: &*cache, removed: &removed };
+        let walk = self.tree().walk_past(&seen, &rules, &tracked)?;
         let mut refused = walk.refused;
         let entries = self.storable(walk.entries, &before, &mut refused)?;
         let looked = self.hashed(&mut cache, &entries, &before, &known.renamed, &mut refused)?;
@@ -139,6 +143,7 @@ impl Checkout {
             .into_iter()
             .filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
         let renamed = renamed.collect();
+        self.refuse_case_twins(&changes, &files, &mut refused)?;
         let (left_out, included) = (walk.left_out, walk.included);
         Ok(Status { parent, changes, left_out, included, refused, files, renamed })
     }
@@ -208,6 +213,36 @@ impl Checkout {
             storable.push(entry);
         }
         Ok(storable)
+    }
+
+    /// Names in `refused` each new file that differs from another one only in case, where the settings say that such
+    /// names are the same.
+    fn refuse_case_twins(
+        &self,
+        changes: &[Change],
+        files: &Files,
+        refused: &mut Vec<(String, String)>,
+    ) -> Result<()> {
+        let added: Vec<_> = changes.iter().filter(|change| change.how == How::Added).collect();
+        if added.is_empty() || !self.settings().is_off("case-sensitive")? {
+            return Ok(());
+        }
+        let folded = |path: &TreePath| path.as_str().to_ascii_lowercase();
+        let mut by_name: BTreeMap<String, Vec<&TreePath>> = BTreeMap::new();
+        for path in files.keys() {
+            by_name.entry(folded(path)).or_default().push(path);
+        }
+        for Change { path, .. } in added {
+            let twin = by_name.get(&folded(path)).and_then(|same| same.iter().find(|other| **other != path));
+            if let Some(twin) = twin {
+                let why = format!(
+                    "its name differs from `{}` only in case, and the setting `case-sensitive` is off",
+                    twin.shown()
+                );
+                refused.push((path.shown(), why));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the files of `entries` with their hashes. Fails for a file that is neither cached nor readable.

@@ -61,6 +61,7 @@ impl Checkout {
         let Planned { status, trees, plan } = self.plan_update(&hash)?;
         let changes = self.changes(&plan, &trees)?;
         self.perform(&lock, "update", &changes, |db| self.tables_of_update(db, &status, &plan, &hash))?;
+        self.make_empty_dirs()?;
         self.write_manifest(&hash)?;
         Ok(Updated::by(&plan, hash))
     }

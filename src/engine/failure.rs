@@ -3,7 +3,7 @@
 //! Fossil says only in words what went wrong. The kind is read from these words here and nowhere else, and the
 //! message keeps them.
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::session::CallOutcome;
 use crate::error::{Error, Kind};
@@ -86,6 +86,10 @@ fn why_not_valid(path: &str) -> Option<(Kind, String, &'static str)> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
     let checked = db.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     let (kind, why) = match checked {
+        Err(e) if matches!(e.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)) => {
+            std::fs::File::open(path).ok()?;
+            return Some((Kind::Denied, "it can be read but not written".to_owned(), Error::ON_DISK));
+        }
         Ok(ok) if ok == "ok" => {
             let is_repository = db.prepare("SELECT rid, rcvid, size, uuid, content FROM blob").is_ok();
             is_repository.then(|| (Kind::Busy, "database is locked".to_owned()))?

@@ -3,6 +3,7 @@
 //! Rust reads what is in it through its [`Store`]. Other modules write to it through the engine.
 
 mod repository;
+pub mod setting;
 pub mod store;
 #[cfg(test)]
 mod transaction_tests;

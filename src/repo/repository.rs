@@ -56,9 +56,18 @@ impl Repository {
     /// # Errors
     /// [`Kind::NotFound`], [`Kind::Foreign`] for a file that is no repository, [`Kind::Corrupt`], [`Kind::Busy`].
     pub fn open(path: &Path) -> Result<Self> {
+        Self::open_with(path, None)
+    }
+
+    /// As [`open`](Self::open), for a program whose user has settings for all repositories: the path of Fossil's file of
+    /// those, such as `~/.config/fossil.db`. They count where neither the tree nor the repository says otherwise.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(path: &Path, user_settings: Option<&Path>) -> Result<Self> {
         let path = std::path::absolute(path)
             .map_err(|e| Error::io(format!("cannot find `{}`", path.display()), e))?;
-        Ok(Self { store: Arc::new(Store::open(path)?) })
+        Ok(Self { store: Arc::new(Store::open_with(&path, user_settings)?) })
     }
 
     /// Clones a repository file into a new one, without what is private. `user` may do everything in the clone.

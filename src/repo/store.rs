@@ -17,7 +17,7 @@ mod user;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 pub use cache::{FileEntry, Files};
@@ -26,12 +26,12 @@ pub(crate) use column::{hash, optional_hash, optional_text, text};
 pub(crate) use connection::{FileId, connect, file_id, has_table};
 pub use content::MAX_CONTENT;
 pub(crate) use content::expand;
-pub(crate) use setting::{means_no, means_yes};
 pub(crate) use user::no_user;
 pub use user::{Capabilities, UserInfo};
 
 use crate::error::{Error, Kind, Result};
-use connection::{cannot_read, needs_writing};
+use crate::repo::setting::GlobalSettings;
+use connection::{Version, cannot_read, connect_to_version, needs_writing, version};
 
 /// Tables that every repository has. They tell it from other databases.
 const TABLES: [&str; 14] = [
@@ -53,8 +53,25 @@ const TABLES: [&str; 14] = [
 pub struct Store {
     path: PathBuf,
     file: Option<FileId>,
-    db: Mutex<Connection>,
+    db: Mutex<Reading>,
     manifests: Mutex<cache::Cache>,
+    user_settings: Option<GlobalSettings>,
+}
+
+/// A connection, and the version of the file that it is good for, if it is for one only.
+struct Reading {
+    db: Connection,
+    version: Option<Version>,
+}
+
+impl Reading {
+    fn of(path: &Path) -> rusqlite::Result<Self> {
+        connect_to_version(path).map(|(db, version)| Self { db, version })
+    }
+
+    fn is_outdated(&self, path: &Path) -> bool {
+        self.version.is_some() && self.version != version(path)
+    }
 }
 
 impl std::fmt::Debug for Store {
@@ -74,7 +91,7 @@ impl Drop for Store {
             return;
         }
         if let Ok(nothing) = Connection::open_in_memory() {
-            drop(std::mem::replace(self.db.get_mut(), nothing));
+            drop(std::mem::replace(&mut self.db.get_mut().db, nothing));
         }
         // What cannot be folded now stays valid in the log.
         let _ = connection::fold(&self.path);
@@ -88,16 +105,29 @@ impl Store {
     /// [`Kind::NotFound`] without such a file, [`Kind::Foreign`] for a file that is no Fossil repository,
     /// [`Kind::Corrupt`] for a damaged one, [`Kind::Busy`] when it stays locked for 5 seconds.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+        Self::open_with(path.as_ref(), None)
+    }
+
+    /// As [`open`](Self::open), for a program whose user has settings for all repositories, in this file of Fossil's.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(path: &Path, user_settings: Option<&Path>) -> Result<Self> {
         let meta = std::fs::metadata(path)
             .map_err(|e| Error::io(format!("cannot open repository `{}`", path.display()), e))?;
         if !meta.is_file() || meta.len() == 0 {
             return Err(foreign(path, "it is no file with content"));
         }
-        let db = connect(path).map_err(|e| cannot_read(path, e))?;
-        check_kind(&db, path)?;
+        let reading = Reading::of(path).map_err(|e| cannot_read(path, e))?;
+        check_kind(&reading.db, path)?;
         let file = Some((meta.dev(), meta.ino()));
-        let store = Self { path: path.to_owned(), file, db: Mutex::new(db), manifests: Mutex::default() };
+        let store = Self {
+            path: path.to_owned(),
+            file,
+            db: Mutex::new(reading),
+            manifests: Mutex::default(),
+            user_settings: user_settings.map(GlobalSettings::at),
+        };
         store.project_code()?;
         Ok(store)
     }
@@ -124,8 +154,19 @@ impl Store {
         copied.map(drop).map_err(|e| cannot_read(&self.path, e))
     }
 
-    fn db(&self) -> MutexGuard<'_, Connection> {
-        self.db.lock()
+    fn db(&self) -> MappedMutexGuard<'_, Connection> {
+        MutexGuard::map(self.reading(), |reading| &mut reading.db)
+    }
+
+    /// The connection, or a new one if the file is no longer the one that it is good for.
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        let mut reading = self.db.lock();
+        if reading.is_outdated(&self.path)
+            && let Ok(new) = Reading::of(&self.path)
+        {
+            *reading = new;
+        }
+        reading
     }
 
     /// The first row of a query.
@@ -150,11 +191,11 @@ impl Store {
 
     /// Reads. Uses a new connection if the old one would have to roll back what a crashed process left.
     pub(crate) fn ask<T>(&self, read: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        let mut db = self.db();
-        let answer = match read(&db) {
-            Err(e) if needs_writing(&e) => connect(&self.path).and_then(|new| {
-                *db = new;
-                read(&db)
+        let mut reading = self.reading();
+        let answer = match read(&reading.db) {
+            Err(e) if needs_writing(&e) => Reading::of(&self.path).and_then(|new| {
+                *reading = new;
+                read(&reading.db)
             }),
             answer => answer,
         };

@@ -38,7 +38,7 @@ impl<'a> Peer<'a> {
     pub fn new(repository: &Repository, remote: &'a Remote, cancel: &Cancel) -> Result<Self> {
         let store = repository.store();
         Ok(Self {
-            code: store.setting("server-code")?.unwrap_or_else(|| NO_CODE.to_owned()),
+            code: store.variable("server-code")?.unwrap_or_else(|| NO_CODE.to_owned()),
             project: store.project_code()?,
             ..Self::stranger(remote, cancel)
         })

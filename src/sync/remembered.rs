@@ -17,7 +17,7 @@ impl Repository {
     /// [`Kind::Invalid`]: crate::error::Kind::Invalid
     pub fn remote(&self) -> Result<Option<Remote>> {
         let Some(remote) = self.remote_without_password()? else { return Ok(None) };
-        if self.store().setting("last-sync-pw")?.is_none_or(|password| password.is_empty()) {
+        if self.store().variable("last-sync-pw")?.is_none_or(|password| password.is_empty()) {
             return Ok(Some(remote));
         }
         // Fossil's code keeps it obscured, and reveals it.

@@ -91,16 +91,11 @@ impl Remote {
         self.url.to_string()
     }
 
-    /// The URL with the user, but without the password: what Fossil remembers.
+    /// The URL with the user, but without the password: what Fossil remembers, in the form in which it reads it.
     #[must_use]
     pub fn url_with_user(&self) -> String {
-        let url = self.url();
-        match (&self.user, url.split_once("://")) {
-            (Some(user), Some((scheme, rest))) => {
-                format!("{scheme}://{}@{rest}", percent_encoded(user.as_str()))
-            }
-            _ => url,
-        }
+        let login = self.user.as_ref().map(|user| format!("{}@", percent_encoded(user.as_str())));
+        self.url.kept(&login.unwrap_or_default())
     }
 
     /// The user to log in as.
@@ -179,6 +174,9 @@ mod tests {
         let remote = Remote::parse("https://ann@[::1]:8443/").unwrap();
         assert_eq!(remote.url(), "https://[::1]:8443/");
         assert!(remote.user().is_some() && remote.password().is_none() && remote.login().is_none());
+        assert_eq!(remote.url_with_user(), "https://ann@%3A%3A1:8443/");
+        assert_eq!(Remote::parse(&remote.url_with_user()).unwrap(), remote);
+        assert_eq!(Remote::parse("http://%3a%3A1/x").unwrap().url(), "http://[::1]/x");
         assert_eq!(Remote::parse("http://a:b@c@h/").unwrap().password().unwrap().reveal(), "b@c");
     }
 
@@ -209,6 +207,8 @@ mod tests {
             "http://u:%ff@h/",
             "http://a%20b:c@h/",
             "http://[::1/",
+            "http://h%3A1/",
+            "http://[%3A%3A1]/",
             "http://h\u{e9}/",
         ] {
             assert_eq!(kind(url), Kind::Invalid, "{url}");

@@ -85,6 +85,17 @@ impl Url {
         Ok(target)
     }
 
+    /// The URL with a login before the host, as Fossil keeps it. Fossil looks for the port after the first colon that
+    /// follows a login, so it writes those of an address as `%3A`.
+    pub(super) fn kept(&self, login: &str) -> String {
+        let host = match self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            Some(address) => address.replace(':', "%3A"),
+            None => self.host.clone(),
+        };
+        let port = self.port.map_or_else(String::new, |port| format!(":{port}"));
+        format!("{}://{login}{host}{port}{}", self.scheme(), self.path)
+    }
+
     fn scheme(&self) -> &'static str {
         if self.secure { "https" } else { "http" }
     }
@@ -109,6 +120,9 @@ fn split_port(text: &str) -> Option<(String, Option<u16>)> {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (text, None),
     };
+    // As Fossil writes an address.
+    let decoded = host.replace("%3A", ":").replace("%3a", ":");
+    let host = if decoded == host { decoded } else { format!("[{decoded}]") };
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
     let is_name = !host.is_empty() && !host.starts_with('-') && host.bytes().all(plain);
     let is_address = host

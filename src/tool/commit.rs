@@ -15,7 +15,7 @@ use super::left_out::LeftOutFiles;
 use super::plan::Permit;
 use super::result::ToolResult;
 use crate::error::{Error, Kind, Result};
-use crate::name::{Hash, TreePath};
+use crate::name::{Hash, TreePath, shown};
 use crate::testing::evidence::TestEvidence;
 use crate::work::{
     Comment, Delivery, ReadySave, SavePlan, ToInclude, Unresolved, Untested, settings_changed,
@@ -23,6 +23,10 @@ use crate::work::{
 
 /// How many names of each list are shown.
 const NAMES_MAX: usize = 40;
+
+/// How many lines say what plain Fossil would do or ask, and the most characters of one.
+const PASSED_OVER_MAX: usize = 20;
+const LINE_MAX: usize = 240;
 
 /// The most bytes of a part, before its line breaks are read as spaces; the rule for the line is the comment's.
 const PART_BYTES_MAX: usize = 4_000;
@@ -79,6 +83,12 @@ pub(super) struct Taken {
     tests_changed: Option<Vec<ChangedTest>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     settings_changed: Option<Vec<String>>,
+    /// What plain Fossil would do or ask at this check-in, and is not done here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed_over: Option<Vec<String>>,
+    /// How many there are, where not all are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed_over_of: Option<usize>,
     /// What would be left out, had the call not included it.
     #[serde(skip_serializing_if = "Option::is_none")]
     included: Option<Vec<String>>,
@@ -293,9 +303,18 @@ fn taken(ready: &ReadySave) -> Taken {
         tests: TestsPassed::of(&ready.tests),
         tests_changed: some(tests_changed),
         settings_changed: some(settings),
+        passed_over: some(ready.passed_over.iter().take(PASSED_OVER_MAX).map(|line| line_of(line)).collect()),
+        passed_over_of: Some(ready.passed_over.len()).filter(|of| *of > PASSED_OVER_MAX),
         included: some(named(&ready.status.included)),
         left_out: LeftOutFiles::of(&ready.status.left_out),
     }
+}
+
+/// The beginning of a text, on one line.
+fn line_of(text: &str) -> String {
+    let cut = text.char_indices().nth(LINE_MAX).map_or(text, |(end, _)| &text[..end]);
+    let more = if cut.len() < text.len() { " ..." } else { "" };
+    shown(cut.as_bytes()) + more
 }
 
 /// The list. Nothing if it is empty.

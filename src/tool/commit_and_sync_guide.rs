@@ -200,7 +200,7 @@ impl Values {
             (checkout.parent()?, checkout.id()?, workspace.declared())
         } else {
             // The same caller gets the same branch in each call.
-            let base = store.resolve("trunk")?;
+            let base = store.resolve(&store.main_branch()?)?;
             let id = Hash::of(format!("{project} {}", call.user()).as_bytes()).as_str()[..8].to_owned();
             (base, id, declared(store, &base))
         };

@@ -168,7 +168,7 @@ fn fit(
     let first = check_in.parents.first().map(|parent| known(store, parent)).transpose()?.flatten();
     let inherited = || check_in.parents.first().and_then(|parent| before.get(parent)).cloned();
     let on = check_in.branch.clone().or_else(inherited).or_else(|| first.as_ref().map(|p| p.branch.clone()));
-    let on = on.unwrap_or_else(|| "trunk".to_owned());
+    let on = on.map_or_else(|| store.main_branch(), Ok)?;
     if on != branch.as_str() {
         return Err(Error::new(
             Kind::Denied,

@@ -108,7 +108,9 @@ impl Place {
             return Ok(open.clone());
         }
         let opened = match &self.at {
-            At::Repository(path) => Open::Repository(Repository::open(path).map_err(no_repository)?),
+            At::Repository(path) => Open::Repository(
+                Repository::open_with(path, self.global_settings.as_deref()).map_err(no_repository)?,
+            ),
             At::Folder { folder, supervisor, state } => {
                 let checkout = Checkout::at_with(folder, self.global_settings.as_deref())
                     .map_err(|e| no_checkout(folder, e))?;

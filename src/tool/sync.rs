@@ -107,7 +107,7 @@ impl Tool for Sync {
     }
 
     fn plan<'a>(&self, call: &'a Call<'a>, input: &'a Input) -> Result<Plan<'a>, Refusal> {
-        let branch = working(input.required("branch")?)?;
+        let branch = working(call, input.required("branch")?)?;
         let have = input.text("have").map(|text| full(call, input, text)).transpose()?;
         let Some(text) = input.text("bundle") else {
             let have = have.ok_or_else(nothing_asked)?;
@@ -223,11 +223,14 @@ fn perform(
 }
 
 /// A branch that may be published in this way.
-fn working(text: &str) -> Result<Branch> {
+fn working(call: &Call<'_>, text: &str) -> Result<Branch> {
     let branch = Branch::parse(text)?;
-    if branch.is_trunk() {
-        return Err(Error::new(Kind::Denied, "nothing is published on `trunk` in this way")
-            .with_hint("Commit on a working branch (`fossil commit --branch NAME`), and bundle that."));
+    if call.store().is_main_branch(branch.as_str())? {
+        return Err(Error::new(
+            Kind::Denied,
+            format!("nothing is published on `{branch}` in this way: it is the main branch here"),
+        )
+        .with_hint("Commit on a working branch (`fossil commit --branch NAME`), and bundle that."));
     }
     Ok(branch)
 }

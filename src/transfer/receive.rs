@@ -53,8 +53,7 @@ impl Import {
     ///
     /// [`Kind::Denied`]: crate::error::Kind::Denied
     pub fn of_agent(store: &Store, user: User, branch: Branch) -> Result<Self> {
-        let main = store.setting("main-branch")?;
-        let what = if branch.is_trunk() || main.as_deref() == Some(branch.as_str()) {
+        let what = if store.is_main_branch(branch.as_str())? {
             format!("`{branch}` is the main branch here")
         } else if branch.is_working_branch_of(&user) {
             return Ok(Self { only: Some((user.clone(), branch)), ..Self::by(user) });

@@ -19,19 +19,7 @@ impl Ignore {
     /// Takes the text of an `ignore-glob` setting; every text is a list.
     #[must_use]
     pub fn parse(list: &str) -> Self {
-        let is_space = |c: char| matches!(c, ' ' | '\t'..='\r');
-        let mut patterns = Vec::new();
-        let mut rest = list;
-        loop {
-            rest = rest.trim_start_matches(|c| is_space(c) || c == ',');
-            let (pattern, after) = match rest.chars().next() {
-                None => return Self(patterns),
-                Some(quote @ ('\'' | '"')) => split_at_any(&rest[1..], |c| c == quote),
-                Some(_) => split_at_any(rest, |c| is_space(c) || c == ','),
-            };
-            patterns.push(pattern.chars().collect());
-            rest = after;
-        }
+        Self(patterns(list).into_iter().map(|pattern| pattern.chars().collect()).collect())
     }
 
     /// Whether some pattern matches this path.
@@ -49,6 +37,23 @@ impl Ignore {
     #[must_use]
     pub fn matches_folder(&self, path: &str) -> bool {
         self.matches(path) || self.matches(&format!("{path}/"))
+    }
+}
+
+/// Splits a list as Fossil does: at commas and white space, except within quotes.
+pub(crate) fn patterns(list: &str) -> Vec<&str> {
+    let is_space = |c: char| matches!(c, ' ' | '\t'..='\r');
+    let mut patterns = Vec::new();
+    let mut rest = list;
+    loop {
+        rest = rest.trim_start_matches(|c| is_space(c) || c == ',');
+        let (pattern, after) = match rest.chars().next() {
+            None => return patterns,
+            Some(quote @ ('\'' | '"')) => split_at_any(&rest[1..], |c| c == quote),
+            Some(_) => split_at_any(rest, |c| is_space(c) || c == ','),
+        };
+        patterns.push(pattern);
+        rest = after;
     }
 }
 

@@ -17,6 +17,10 @@ pub struct Rules {
     pub dotfiles: bool,
     /// Files that are taken all the same, and folders with all that is in them.
     pub included: BTreeSet<TreePath>,
+    /// Files that somebody told Fossil to track no longer.
+    pub removed: BTreeSet<TreePath>,
+    /// Files that an update or a merge put beside others.
+    pub beside: BTreeSet<TreePath>,
 }
 
 /// Why a file that is not tracked is left out.
@@ -26,6 +30,10 @@ pub enum Why {
     IgnoreGlob,
     /// A `.gitignore` of the checkout names it, or a folder that it is in.
     GitIgnore,
+    /// Somebody told Fossil to track it no longer (`fossil rm`), and it is still there.
+    Removed,
+    /// An update or a merge put it beside another file, so that nothing was lost.
+    Backup,
     /// Its name begins with a dot, or that of a folder that it is in, and Fossil's setting `dotfiles` is off.
     DotFile,
     /// It is what another version control system keeps in the folder.
@@ -49,7 +57,8 @@ pub(super) fn weightier(one: Option<Why>, other: Option<Why>) -> Option<Why> {
         Some(Why::DotFile) => 1,
         Some(Why::GitIgnore) => 2,
         Some(Why::IgnoreGlob) => 3,
-        Some(Why::DataOf(_) | Why::NestedCheckout) => 4,
+        Some(Why::Removed | Why::Backup) => 4,
+        Some(Why::DataOf(_) | Why::NestedCheckout) => 5,
     };
     if weight(&other) > weight(&one) { other } else { one }
 }
@@ -59,6 +68,8 @@ impl fmt::Display for Why {
         match self {
             Self::IgnoreGlob => f.write_str("ignore-glob"),
             Self::GitIgnore => f.write_str(".gitignore"),
+            Self::Backup => f.write_str("put beside by an update or a merge"),
+            Self::Removed => f.write_str("removed from the check-ins"),
             Self::DotFile => f.write_str("a dot-file"),
             Self::DataOf(system) => write!(f, "data of {system}"),
             Self::NestedCheckout => f.write_str("another checkout"),
@@ -106,6 +117,12 @@ impl Rules {
     ) -> Result<Option<Why>, Unread> {
         if let Some(data) = data_of(path, is_folder) {
             return Ok(Some(data));
+        }
+        if !is_folder && self.removed.contains(path) {
+            return Ok(Some(Why::Removed));
+        }
+        if !is_folder && self.beside.contains(path) {
+            return Ok(Some(Why::Backup));
         }
         let globbed = if is_folder { self.ignore.matches_folder(path) } else { self.ignore.matches(path) };
         if globbed {

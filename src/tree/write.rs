@@ -127,6 +127,14 @@ impl Tree {
         Ok((fd, name))
     }
 
+    /// Makes the folder at `path`, and those that it is in. What stands there already stays as it is.
+    ///
+    /// # Errors
+    /// `Denied` for a part that is a link, `NotFound` for one that is a file; `DiskFull`, `Io`.
+    pub(crate) fn make_folder(&self, path: &TreePath) -> Result<()> {
+        self.make_folders(&format!("{path}/")).map_err(|e| self.explain("make the folder", path, e))
+    }
+
     pub(super) fn make_folders(&self, path: &str) -> Result<(), Errno> {
         for (at, _) in path.match_indices('/') {
             let (folder, name) = self.open_folder_of(&path[..at])?;

@@ -1,4 +1,4 @@
-//! Which branch a save goes to, and whether it may go there. It never goes to trunk.
+//! Which branch a save goes to, and whether it may go there. It never goes to the main branch.
 
 use crate::error::{Error, Kind, Result};
 use crate::name::{Branch, Hash, User, is_working_branch, time::utc};
@@ -15,12 +15,12 @@ const BRANCHES_MAX: u32 = 1_000;
 /// # Errors
 /// Those of reading the repository; `Invalid` for a user whose name no branch can carry.
 pub fn working_branch(store: &Store, parent: &CheckInInfo, user: &User, checkout_id: &str) -> Result<Branch> {
-    if is_working_branch(&parent.branch, user) {
+    if is_working_branch(&parent.branch, user) && !store.is_main_branch(&parent.branch)? {
         return Branch::parse(&parent.branch);
     }
     for n in 0..BRANCHES_MAX {
         let branch = Branch::parse(&format!("{}{}", prefix(user), digits(checkout_id, n)))?;
-        if !store.has_branch(&branch)? {
+        if !store.has_branch(&branch)? && !store.is_main_branch(branch.as_str())? {
             return Ok(branch);
         }
     }

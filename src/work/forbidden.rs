@@ -24,6 +24,9 @@ pub struct Unresolved(pub Vec<Conflicted>);
 impl fmt::Display for Unresolved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let files = self.0.iter().take(NAMES_MAX).map(|file| {
+            if file.lines.is_empty() {
+                return format!("`{}` (the other side's file, put beside)", file.path.shown());
+            }
             let numbers: Vec<String> = file.lines.iter().take(LINES_MAX).map(ToString::to_string).collect();
             let more = file.lines.len().saturating_sub(LINES_MAX);
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
@@ -64,9 +67,11 @@ pub(super) fn refuse_conflicted(files: Vec<Conflicted>) -> Result<()> {
     if files.is_empty() {
         return Ok(());
     }
+    let left =
+        if files.iter().any(|file| file.lines.is_empty()) { "there is" } else { "conflict marks stand in" };
     let unresolved = Unresolved(files);
-    Err(Error::new(Kind::Invalid, format!("a merge is not finished: conflict marks stand in {unresolved}"))
-        .with_hint("Make of each marked passage what it shall be, remove the marks, and save again.")
+    Err(Error::new(Kind::Invalid, format!("a merge is not finished: {left} {unresolved}"))
+        .with_hint("Make of each marked passage what it shall be, and remove the marks. Take what you want from a file that was put beside, and remove it. Then save again.")
         .caused_by(unresolved))
 }
 

@@ -70,6 +70,8 @@ pub struct ReadySave {
     pub tests: Vec<TestEvidence>,
     /// Declared tests that differ from the parent's.
     pub tests_changed: Vec<TestChange>,
+    /// What plain Fossil would do or ask at such a check-in, and OCX does not, one line each.
+    pub passed_over: Vec<String>,
 }
 
 impl ReadySave {
@@ -110,7 +112,7 @@ impl Workspace {
         let _lock = CheckoutLock::take(checkout, cancel)?;
         include.iter().try_for_each(|path| checkout.check_included(path))?;
         let status = checkout.status_including(include)?;
-        if status.changes.is_empty() && status.refused.is_empty() {
+        if status.changes.is_empty() && status.refused.is_empty() && checkout.merged()?.is_empty() {
             let unsent = self.unsent()?;
             if !unsent.is_empty() && (delivery == Delivery::Bundle || self.remote()?.is_some()) {
                 let tests = self.evidence(&status, &self.declared_in(&status)?)?;
@@ -118,6 +120,7 @@ impl Workspace {
             }
             return Err(unchanged(&status));
         }
+        checkout.refuse_if_forbidden()?;
         refuse_names(&status)?;
         refuse_conflicted(checkout.conflicted(&status)?)?;
         let store = checkout.repository().store();
@@ -134,6 +137,8 @@ impl Workspace {
             tested => tested?,
         }
         let tests_changed = tests_changed(&self.parent_tests(&parent.hash), &declared);
+        let mut passed_over = checkout.passed_over()?;
+        passed_over.extend(checkout.would_be_asked(&status)?);
         Ok(SavePlan::Make(Box::new(ReadySave {
             status,
             tree,
@@ -142,6 +147,7 @@ impl Workspace {
             user: user.clone(),
             tests,
             tests_changed,
+            passed_over,
         })))
     }
 

@@ -13,6 +13,7 @@ mod merge;
 mod property;
 mod records;
 mod reference;
+mod settings;
 mod status;
 mod sync;
 mod taken;

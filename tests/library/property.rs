@@ -227,7 +227,7 @@ fn check_rounds(rounds: &[Vec<Edit>]) {
             let args = ["cat", "-r", parent.as_str(), &argument(path)];
             let out =
                 Fossil::Reference.command(ours.dir.path(), ours.checkout.root(), &args).output().unwrap();
-            assert_eq!(&out.stdout, content, "{path}");
+            assert_eq!(&out.stdout, content, "{path} {out:?}");
         }
     }
     ours.repository.verify().unwrap();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::checkout::beside::note_beside;
 use crate::checkout::database::var;
 use crate::checkout::open::{Checkout, no_parent};
 use crate::checkout::status::{How, Status};
@@ -136,6 +137,7 @@ impl Checkout {
             }
         }
         self.forget_merged(db, to)?;
+        note_beside(db, plan)?;
         self.write_position(db, vid, to)?;
         Ok(db.execute_batch("REPLACE INTO vvar(name, value) VALUES('undo_available', 1)")?)
     }
@@ -174,14 +176,19 @@ impl Checkout {
         for step in plan.steps.values().filter(|step| step.result.is_some()) {
             self.row_of_step(step, there, how, &mut taken)?.put(db, vid)?;
         }
+        db.execute_batch("CREATE TABLE IF NOT EXISTS ocx_told(path TEXT PRIMARY KEY) WITHOUT ROWID")?;
         for (path, mut row) in taken {
-            row.deleted = row.deleted || !plan.tree.contains_key(&path);
+            if !row.deleted && !plan.tree.contains_key(&path) {
+                row.deleted = true;
+                db.execute("INSERT OR IGNORE INTO ocx_told VALUES(?1)", [path.as_str()])?;
+            }
             if row.rid != 0 || !row.deleted {
                 row.put(db, vid)?;
             }
         }
         let sql = "INSERT OR IGNORE INTO vmerge(id, merge, mhash) VALUES(?1, ?2, ?3)";
         db.execute(sql, params![id_of(how), self.rid(incoming)?, incoming.as_str()])?;
+        note_beside(db, plan)?;
         statistics(db, plan)
     }
 

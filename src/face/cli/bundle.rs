@@ -98,7 +98,7 @@ fn said(outcome: &impl Serialize, is_json: bool, words: impl FnOnce() -> String)
 }
 
 fn export(given: &ArgMatches, folder: &Path, file: &Path, terminal: &Terminal<'_>) -> Result<Exported> {
-    let repository = repository(given, folder)?;
+    let repository = repository(given, folder, terminal.global_settings.as_deref())?;
     let store = repository.store();
     let text = |name: &str| given.get_one::<String>(name).map(String::as_str);
     let selection = if let Some(branch) = text("branch") {
@@ -131,7 +131,7 @@ fn export(given: &ArgMatches, folder: &Path, file: &Path, terminal: &Terminal<'_
 
 fn import(given: &ArgMatches, file: &Path, terminal: &Terminal<'_>) -> Result<Imported> {
     let bundle = Bundle::open(file)?;
-    let (repository, user) = Target::of(given)?.acting()?;
+    let (repository, user) = Target::of(given)?.acting(terminal.global_settings.as_deref())?;
     let bar = Bar::new("importing", terminal);
     repository.import_bundle(&bundle, &Import { progress: bar.progress(), ..Import::by(user) })
 }
@@ -142,7 +142,7 @@ fn contents(given: &ArgMatches, folder: &Path, file: &Path) -> Result<Contents> 
     let contents = if bundle.is_standalone() {
         bundle.contents()?
     } else {
-        bundle.contents_with(repository(given, folder)?.store())?
+        bundle.contents_with(repository(given, folder, None)?.store())?
     };
     // A bundle in the form for the wire was unpacked: people ask for the size of the file that they have.
     let size = file.metadata().map_or(contents.size, |meta| meta.len());

@@ -26,7 +26,7 @@ pub fn run(
     match command {
         "init" => Some(init(given, folder, login)),
         "clone" => Some(clone(given, folder, terminal)),
-        "open" => Some(open(given, folder)),
+        "open" => Some(open(given, folder, terminal)),
         "update" => Some(update(given, folder, terminal)),
         "merge" => Some(merge(given, folder, terminal)),
         _ => None,
@@ -68,8 +68,9 @@ fn clone(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<S
     Ok(format!("Cloned {remote} into {} with the user {user}.{gaps}", repository.path().display()))
 }
 
-fn open(given: &ArgMatches, folder: &Path) -> Result<String> {
-    let repository = open_repository(&path(given, "file", folder))?;
+fn open(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<String> {
+    let file = path(given, "file", folder);
+    let repository = open_repository(&file, terminal.global_settings.as_deref())?;
     let user = text(given, "user").map(target::login).transpose()?;
     let dir = path(given, "dir", folder);
     let checkout = Checkout::open(&repository, &dir, text(given, "version"), user.as_ref())?;

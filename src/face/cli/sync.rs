@@ -86,7 +86,7 @@ fn synced(
     folder: &Path,
     terminal: &Terminal<'_>,
 ) -> Result<String> {
-    let repository = target::repository(given, folder)?;
+    let repository = target::repository(given, folder, terminal.global_settings.as_deref())?;
     let remote = match given.get_one::<String>("url") {
         Some(url) => Remote::parse(url)?,
         None => repository.remote()?.ok_or_else(|| {

@@ -48,13 +48,13 @@ impl Target {
     ///
     /// # Errors
     /// [`Kind::NotFound`] without a repository or such a user, and those of reading.
-    pub fn acting(&self) -> Result<(Repository, User)> {
+    pub fn acting(&self, global_settings: Option<&Path>) -> Result<(Repository, User)> {
         let (repository, own) = if let Some(path) = &self.repository {
-            let repository = open_repository(path)?;
+            let repository = open_repository(path, global_settings)?;
             let own = repository.store().default_user()?;
             (repository, own)
         } else {
-            let checkout = checkout(&self.folder, None)?;
+            let checkout = checkout(&self.folder, global_settings)?;
             let own = Some(checkout.user()?);
             (checkout.repository().clone(), own)
         };
@@ -119,15 +119,16 @@ pub fn checkout(folder: &Path, global_settings: Option<&Path>) -> Result<Checkou
 }
 
 /// The repository file that the command line names. If it names none: the file of the checkout that holds `folder`.
-pub fn repository(given: &ArgMatches, folder: &Path) -> Result<Repository> {
+pub fn repository(given: &ArgMatches, folder: &Path, global_settings: Option<&Path>) -> Result<Repository> {
     match given.get_one::<PathBuf>("repository") {
-        Some(path) => open_repository(&folder.join(path)),
-        None => Ok(checkout(folder, None)?.repository().clone()),
+        Some(path) => open_repository(&folder.join(path), global_settings),
+        None => Ok(checkout(folder, global_settings)?.repository().clone()),
     }
 }
 
 /// The repository file at `path`.
-pub fn open_repository(path: &Path) -> Result<Repository> {
+pub fn open_repository(path: &Path, global_settings: Option<&Path>) -> Result<Repository> {
     let hint = "Check the path, or make one with `ocx init`.";
-    Repository::open(path).map_err(|e| if e.kind() == Kind::NotFound { e.with_hint(hint) } else { e })
+    Repository::open_with(path, global_settings)
+        .map_err(|e| if e.kind() == Kind::NotFound { e.with_hint(hint) } else { e })
 }

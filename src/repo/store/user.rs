@@ -94,7 +94,7 @@ impl Store {
     /// # Errors
     /// [`Kind::Invalid`] if that name is no user name; [`Kind::Busy`], [`Kind::Corrupt`].
     pub fn default_user(&self) -> Result<Option<User>> {
-        let name = match self.setting("default-user")? {
+        let name = match self.variable("default-user")? {
             Some(name) => Some(name),
             None => self.first_user()?,
         };

@@ -8,6 +8,7 @@ mod line;
 mod path;
 mod process;
 mod protocol;
+mod settings;
 mod state;
 mod stored_tree;
 mod sync_tool;

@@ -480,7 +480,7 @@ fn v13_a_branch_that_is_not_ones_own_is_refused_by_whatever_name() {
         g.refuses(&["denied"], words, json!({"branch": branch, "bundle": bundle}));
     }
     db.execute(main, [BRANCH]).unwrap();
-    g.refuses(&["denied"], "is the main branch here", json!({"branch": BRANCH, "bundle": bundle}));
+    g.refuses(&["denied"], "the main branch here", json!({"branch": BRANCH, "bundle": bundle}));
     db.execute("DELETE FROM config WHERE name='main-branch'", []).unwrap();
     g.takes_the_good_one();
 }
