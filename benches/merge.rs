@@ -139,5 +139,5 @@ fn name(file: usize) -> String {
 }
 
 fn text(file: usize) -> String {
-    (0..60).map(|line| format!("line {line} of file {file}\n")).collect()
+    (0..60).map(|line| format!("line {line} of file {file}\n")).collect::<Vec<_>>().concat()
 }

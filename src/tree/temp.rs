@@ -35,7 +35,7 @@ impl<'f> Temp<'f> {
             remove_leftovers(folder);
         }
         let (temp, file) = Self::with(folder, content, like, |mode| mode)?;
-        file.sync_all().map_err(errno)?;
+        file.sync_all().map_err(|e| errno(&e))?;
         Ok(temp)
     }
 
@@ -72,7 +72,7 @@ impl<'f> Temp<'f> {
         let fd = rustix::fs::openat(folder, &*name, flags, Mode::from_raw_mode(new))?;
         let temp = Self { folder, name: Some(name) };
         let mut file = File::from(fd);
-        file.write_all(content).map_err(errno)?;
+        file.write_all(content).map_err(|e| errno(&e))?;
         if let Some(like) = like {
             // Only root may give a file away. For others the new file is their own.
             let owner = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
@@ -119,8 +119,8 @@ impl Drop for Temp<'_> {
     }
 }
 
-fn errno(e: std::io::Error) -> Errno {
-    Errno::from_io_error(&e).unwrap_or(Errno::IO)
+fn errno(e: &std::io::Error) -> Errno {
+    Errno::from_io_error(e).unwrap_or(Errno::IO)
 }
 
 /// Removes what writers that died have left in a folder. The lock on the folder says that none is at work.

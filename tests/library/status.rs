@@ -265,9 +265,11 @@ fn c17_what_is_removed_here_and_edited_there_is_named() {
         fs::write(other.root().join("a.txt"), "edited there\n").unwrap();
         check_in(&other, "meanwhile", None).unwrap();
         let updated = place.checkout.update("trunk").unwrap();
-        assert_eq!(updated.conflicts, ["a.txt"]);
-        assert_eq!(place.path("b.txt").exists(), by_fossil);
-        assert_eq!(fs::read_to_string(place.path("a.txt")).unwrap(), "edited there\n");
+        // A renamed file takes the edit along; a removed one is back, and in question.
+        let (there, gone) = if by_fossil { ("b.txt", "a.txt") } else { ("a.txt", "b.txt") };
+        assert_eq!(updated.conflicts.is_empty(), by_fossil, "{updated:#?}");
+        assert_eq!(fs::read_to_string(place.path(there)).unwrap(), "edited there\n");
+        assert!(!place.path(gone).exists());
     }
 }
 
@@ -295,7 +297,13 @@ fn an_update_names_binary_files_that_both_sides_changed() {
     check_in(&other, "meanwhile", None).unwrap();
     let updated = place.checkout.update("trunk").unwrap();
     assert_eq!(updated.conflicts, ["b.bin"]);
-    assert_eq!(fs::read(place.path("b.bin-original")).unwrap(), b"\0mine");
+    assert_eq!(fs::read(place.path("b.bin")).unwrap(), b"\0mine");
+    assert_eq!(fs::read(place.path("b.bin-merge")).unwrap(), b"\0theirs");
+    assert_eq!(
+        place.changes(),
+        [("b.bin".into(), How::Edited)],
+        "what was put beside is no part of a check-in"
+    );
 }
 
 #[test]
