@@ -3,8 +3,7 @@
 //!
 //! A caller waits only for the repository's commit. The repository keeps a note with each check-in that says which
 //! checkout made it. So a checkout whose own database is behind can be moved later. This module writes Fossil's own
-//! tables as `fossil commit` would leave them. Fossil's own code does the move to another version, which changes
-//! files.
+//! tables as `fossil commit` would leave them. `update` moves to another version, which changes files.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

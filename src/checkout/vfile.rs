@@ -1,6 +1,6 @@
 //! Fossil's table of the files in a checkout: what people told Fossil of files, and what OCX tells it.
 //!
-//! `follow` moves a checkout to a check-in that was made here. Fossil's own code moves it to another version.
+//! `follow` moves a checkout to a check-in that was made here, `update` to another version.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -408,3 +408,89 @@ fn two_check_ins_are_merged_in_memory_without_a_checkout() {
     sides.merge();
     assert_eq!(sides.read("a"), "zero\none\ntwo\nthree\nfour\n");
 }
+
+#[test]
+fn plain_fossil_takes_back_what_was_merged_here_and_the_library_what_plain_fossil_merged() {
+    for by_fossil in [true, false] {
+        let sides = Sides::with(&[("a", "one\ntwo\nthree\n"), ("b", "b\n"), ("gone", "gone\n")]);
+        sides.there("a", "zero\none\ntwo\nthree\n");
+        sides.there("new", "new\n");
+        sides.moves("b", "c");
+        fs::remove_file(sides.side.root().join("gone")).unwrap();
+        sides.save_there();
+        sides.place.write("a", "one\ntwo\nthree\nmine\n");
+        let before = files_below(sides.place.checkout.root());
+        let changes = sides.place.changes();
+        if by_fossil {
+            sides.merge();
+            sides.place.fossil(&["undo"]);
+        } else {
+            sides.place.fossil(&["merge", "side"]);
+            sides.place.checkout.undo().unwrap();
+        }
+        assert_eq!(files_below(sides.place.checkout.root()), before, "by fossil: {by_fossil}");
+        assert_eq!(sides.place.changes(), changes);
+        assert_eq!(sides.place.fossil(&["changes"]).split_whitespace().collect::<Vec<_>>(), ["EDITED", "a"]);
+        assert_eq!(
+            sides.place.checkout.parent().unwrap(),
+            sides.place.repository.store().resolve("trunk").unwrap()
+        );
+        sides.merge();
+        sides.place.check_in("after all", None).unwrap();
+        assert_eq!(sides.read("a"), "zero\none\ntwo\nthree\nmine\n");
+    }
+}
+
+#[test]
+fn what_is_put_beside_is_no_part_of_a_check_in_and_a_merge_waits_for_it() {
+    let sides = Sides::with(&[("bin", "\0base"), ("a", "a\n")]);
+    sides.there("bin", "\0theirs");
+    sides.there("lies.o", "theirs\n");
+    sides.save_there();
+    sides.place.write("bin", "\0ours");
+    sides.place.write(".fossil-settings/ignore-glob", "*.o\n");
+    sides.place.write("lies.o", "untracked\n");
+    let merged = sides.merge();
+    assert_eq!(told(&merged)["bin"], FileOutcome::ConflictUnjoinable);
+    assert_eq!(
+        (sides.read("bin-merge"), sides.read("lies.o-original")),
+        ("\0theirs".into(), "untracked\n".into())
+    );
+    let status = sides.place.checkout.status().unwrap();
+    let left: Vec<&str> = status.left_out.iter().map(|left| left.path.as_str()).collect();
+    assert!(left.contains(&"bin-merge") && left.contains(&"lies.o-original"), "{left:?}");
+    let open = sides.place.checkout.conflicted(&status).unwrap();
+    assert_eq!(open.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["bin-merge"]);
+    fs::remove_file(sides.place.path("bin-merge")).unwrap();
+    let status = sides.place.checkout.status().unwrap();
+    assert!(sides.place.checkout.conflicted(&status).unwrap().is_empty());
+    let made = sides.place.check_in("decided", None).unwrap();
+    let files = sides.place.repository.store().files(&made.hash).unwrap();
+    assert!(
+        !files
+            .keys()
+            .any(|path| path.as_str().contains('-') && path.as_str() != ".fossil-settings/ignore-glob")
+    );
+}
+
+#[test]
+fn another_checkout_is_never_written_to() {
+    let sides = Sides::with(&[("sub/x", "x\n"), ("sub/y", "y\n"), ("z", "z\n")]);
+    sides.there("sub/x", "theirs\n");
+    sides.there("sub/new", "theirs\n");
+    fs::remove_file(sides.side.root().join("sub/y")).unwrap();
+    sides.save_there();
+    let sub = sides.place.path("sub");
+    fs::remove_dir_all(&sub).unwrap();
+    let nested = Checkout::open(&sides.place.repository, &sub, None, Some(&ann())).unwrap();
+    fs::write(sub.join("x"), "another checkout's\n").unwrap();
+    let before = files_below(sides.place.checkout.root());
+    for refused in [sides.place.checkout.update("side"), sides.place.checkout.merge("side", MergeHow::Whole)]
+    {
+        let e = refused.unwrap_err();
+        assert_eq!(e.kind(), ocx::error::Kind::Exists, "{e}");
+        assert!(e.to_string().contains("`sub`"), "{e}");
+    }
+    assert_eq!(files_below(sides.place.checkout.root()), before);
+    drop(nested);
+}

@@ -61,7 +61,7 @@ impl Around<'_> {
                 other => self.note(path.as_str(), other, Lies::Nothing)?,
             }
         }
-        self.guard_nested_checkouts()
+        Ok(())
     }
 
     /// Notes what lies at a path, unless that is in order.
@@ -81,25 +81,6 @@ impl Around<'_> {
             }
             _ => drop(self.trees.immovable.insert(path)),
         }
-        Ok(())
-    }
-
-    /// A folder of this side's files may have become another checkout's.
-    fn guard_nested_checkouts(&mut self) -> Result<()> {
-        let folders: BTreeSet<&str> = self
-            .trees
-            .here
-            .files
-            .keys()
-            .flat_map(|path| path.as_str().match_indices('/').map(|(at, _)| &path.as_str()[..at]))
-            .collect();
-        let mut fixed = Vec::new();
-        for folder in folders {
-            if !self.seen.contains(folder) && self.checkout.tree.lies(folder)? == Lies::Fixed {
-                fixed.push(TreePath::parse_stored(folder)?);
-            }
-        }
-        self.trees.immovable.extend(fixed);
         Ok(())
     }
 }

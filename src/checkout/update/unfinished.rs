@@ -49,8 +49,10 @@ impl Checkout {
     ) -> Result<()> {
         self.begin(act, changes, tables)?;
         if let Err(e) = self.change_files(Unforeseen::Refuse) {
-            self.put_back()?;
-            return Err(e);
+            return Err(match self.put_back() {
+                Ok(()) => e,
+                Err(back) => neither(act, &e, back),
+            });
         }
         self.tree.sync_all();
         self.state(|db| Ok(db.execute_batch("DROP TABLE ocx_unfinished")?))
@@ -316,6 +318,13 @@ fn entry(row: &Row<'_>, at: usize) -> Result<Option<FileEntry>> {
     let Some(hash) = row.get::<_, Option<String>>(at)? else { return Ok(None) };
     let kind = row.get::<_, Option<u8>>(at + 1)?.and_then(|kind| KINDS.get(usize::from(kind)).copied());
     Ok(Some(FileEntry { hash: Hash::parse(&hash)?, kind: kind.unwrap_or_default() }))
+}
+
+fn neither(act: &str, e: &Error, back: Error) -> Error {
+    let what = format!("the {act} could not be done ({e}), nor taken back ({back})");
+    Error::new(back.kind(), what).caused_by(back).with_hint(
+        "Remove the cause, such as a full disk; the next call finishes it. Every old file is kept until then.",
+    )
 }
 
 fn changed(path: &TreePath) -> Error {
