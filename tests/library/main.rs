@@ -14,6 +14,7 @@ mod property;
 mod records;
 mod reference;
 mod settings;
+mod states;
 mod status;
 mod sync;
 mod taken;
