@@ -9,6 +9,7 @@ mod crash;
 mod delta;
 mod end_to_end;
 mod interop;
+mod join;
 mod merge;
 mod property;
 mod records;
