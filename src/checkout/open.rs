@@ -45,6 +45,7 @@ pub struct Checkout {
     pub(super) state: Mutex<Connection>,
     stats: Mutex<StatCache>,
     recovered: Option<Hash>,
+    pub(super) finished: Mutex<Option<String>>,
     /// Whether the id is known to be stored.
     has_id: AtomicBool,
 }
@@ -142,6 +143,7 @@ impl Checkout {
             state: Mutex::new(state),
             stats: Mutex::default(),
             recovered: None,
+            finished: Mutex::default(),
             has_id: AtomicBool::new(false),
         };
         checkout.recovered = checkout.recover()?;
@@ -183,6 +185,12 @@ impl Checkout {
     #[must_use]
     pub fn recovered(&self) -> Option<Hash> {
         self.recovered
+    }
+
+    /// What this checkout has finished for an earlier process that was cut short: an update, a merge or an undo.
+    #[must_use]
+    pub fn finished(&self) -> Option<String> {
+        self.finished.lock().clone()
     }
 
     /// Who acts here: the checkout's own user, else the repository's default user.

@@ -250,9 +250,9 @@ fn share_proxy() {
     }
 }
 
-/// The filter of what is logged if `OCX_LOG` is not set. A client that goes away before its answer is no error, but rmcp
+/// The filter of what is logged if `OCX_LOG` is not set. Whoever has an earlier call's work finished is told. A client that goes away before its answer is no error, but rmcp
 /// calls it one.
-const LOGGED: &str = "error,rmcp::service=off";
+const LOGGED: &str = "error,ocx::finished=warn,rmcp::service=off";
 
 /// Logs errors. `OCX_LOG` asks for more; it is written as a `tracing` filter.
 fn log_to_stderr() {

@@ -193,9 +193,14 @@ impl Workspace {
             Some(hash) => Some(hash),
             None => self.cut_short()?,
         };
-        Ok(made.map(|hash: Hash| {
+        let made = made.map(|hash: Hash| {
             format!("check-in {hash} was made by a process that ended before it could say so")
-        }))
+        });
+        let finished = self.checkout.finished();
+        let finished =
+            finished.map(|act| format!("the {act} of a process that ended in the middle was finished"));
+        let all: Vec<String> = made.into_iter().chain(finished).collect();
+        Ok((!all.is_empty()).then(|| all.join("; ")))
     }
 
     pub(crate) fn state<T>(&self, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {

@@ -377,9 +377,13 @@ fn an_update_that_is_killed_at_any_moment_is_finished_by_the_next_call() {
         assert!(!error.contains("panicked"), "{error}");
         let before = files_below(root);
         let checkout = Checkout::at(root).unwrap();
+        let says = checkout.finished();
         let expected = if checkout.parent().unwrap() == trunk { &at_trunk } else { &at_side };
         assert_eq!(files_below(root), *expected, "round {round}");
-        finished += usize::from(before != *expected);
+        if before != *expected {
+            assert_eq!(says.as_deref(), Some("update"), "the next call says what it has finished");
+            finished += 1;
+        }
         let changed: Vec<String> =
             checkout.status().unwrap().changes.iter().map(|c| c.path.to_string()).collect();
         assert_eq!(changed.len(), 3, "{changed:?}");

@@ -71,7 +71,8 @@ impl Checkout {
         self.remove_leftovers().and_then(|()| self.change_files(Unforeseen::MoveAside)).map_err(what)?;
         self.tree.sync_all();
         self.state(|db| Ok(db.execute_batch("DROP TABLE ocx_unfinished")?))?;
-        tracing::warn!("the {act} that was cut short is finished now");
+        tracing::warn!(target: "ocx::finished", "the {act} that was cut short is finished now");
+        *self.finished.lock() = Some(act.clone());
         Ok(Some(act))
     }
 
@@ -208,7 +209,7 @@ impl Checkout {
         }
         let aside = self.free_name(path)?;
         self.tree.move_aside(path, &aside)?;
-        tracing::warn!("`{}` was changed meanwhile: it is in `{}` now", path.shown(), aside.shown());
+        tracing::warn!(target: "ocx::finished", "`{}` was changed meanwhile: it is in `{}` now", path.shown(), aside.shown());
         if with.is_none() || self.tree.exchange(path, None, with)? {
             return Ok(());
         }
