@@ -3,7 +3,7 @@
 //! The two comparisons with the base are [`changes`], which is `imara-diff`'s in bounded time. What is put together
 //! from them stands here, because no crate does it as Fossil does: `diffy` 0.5, `gix-merge` 0.24 and `merge3` 0.2 make
 //! a conflict of changes that only touch (`1 2 3` to `X 2 3` and to `1 Y 3`), so of 28 in 100 random texts that Fossil
-//! joins; the first and the last have no bound either (100,000 equal lines against mixed ones take over 20 s).
+//! joins. Nor has one a bound: 1 MB of lines out of three kinds takes them over 15 s, and this module 0.3 s.
 
 use std::ops::Range;
 
