@@ -57,7 +57,7 @@ struct ContextResult {
     left_out: LeftOutFiles,
     not_pushed: List<Hash>,
     tests: Tests,
-    /// What was left of a save that was interrupted.
+    /// What was left of a save, or of an update, that was interrupted.
     #[serde(skip_serializing_if = "Option::is_none")]
     recovered: Option<String>,
     server_facts: ServerFacts,
