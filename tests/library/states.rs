@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::support::{Fossil, Place, ann, check_in};
+use crate::support::{Fossil, Place, ann, check_in, files_below};
 use ocx::checkout::{Checkout, MergeHow, Updated};
 use ocx::name::Hash;
 
@@ -164,29 +164,6 @@ impl Cell {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         }
     }
-}
-
-/// Every file of a tree: its kind and content.
-fn files_below(root: &Path) -> BTreeMap<String, String> {
-    let (mut found, mut folders) = (BTreeMap::new(), vec![root.to_owned()]);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
-            let meta = path.symlink_metadata().unwrap();
-            if name.starts_with(".fslckout") {
-                continue;
-            } else if meta.is_symlink() {
-                found.insert(name, format!("-> {}", fs::read_link(&path).unwrap().display()));
-            } else if meta.is_dir() {
-                folders.push(path);
-            } else {
-                let mode = if meta.permissions().mode() & 0o100 == 0 { "" } else { "x " };
-                found.insert(name, format!("{mode}{}", fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    found
 }
 
 fn of_cell<'a>(files: &'a BTreeMap<String, String>, cell: &Cell) -> Vec<(&'a str, &'a str)> {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::support::{Fossil, Place, ann, check_in};
+use crate::support::{Fossil, Place, ann, check_in, files_below};
 use ocx::checkout::{Checkout, FileOutcome, How, MergeHow, Updated};
 use ocx::merge::in_memory;
 use ocx::name::Branch;
@@ -115,23 +115,6 @@ fn k02_an_edited_file_that_becomes_a_folder_there_is_not_lost() {
     for text in ["edited here\n", "theirs\n", "a file now\n"] {
         assert!(all.iter().any(|found| found == text), "{text} in {all:?}: {merged:#?}");
     }
-}
-
-fn files_below(root: &Path) -> BTreeMap<String, String> {
-    let (mut found, mut folders) = (BTreeMap::new(), vec![root.to_owned()]);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
-            if path.is_dir() && !path.is_symlink() {
-                folders.push(path);
-            } else if !name.starts_with(".fslckout") {
-                found
-                    .insert(name, String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned());
-            }
-        }
-    }
-    found
 }
 
 #[test]

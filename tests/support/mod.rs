@@ -13,6 +13,7 @@ pub mod alone;
 pub mod answer;
 pub mod client;
 pub mod clones;
+pub mod files;
 pub mod fixture;
 pub mod fossil;
 pub mod front;
@@ -42,6 +43,7 @@ pub fn sandboxes() -> bool {
     had.map_err(|why| eprintln!("not tried without a sandbox: {why}")).is_ok()
 }
 
+pub use files::files_below;
 pub use fixture::{Fixture, fitting, four, required};
 pub use fossil::{Fossil, Server, remote, served};
 pub use place::{Place, ann, changes, check_in};
