@@ -191,19 +191,29 @@ impl Made {
         place.write("kept", "kept\n");
         let root = place.checkout.root();
         let incoming = if way == Way::Merge(MergeHow::Backout) {
-            cells.iter().for_each(|cell| cell.turn(&place, root, Side::Nothing, Side::There));
+            for cell in cells {
+                cell.turn(&place, root, Side::Nothing, Side::There);
+            }
             place.check_in("there", None).unwrap();
-            cells.iter().for_each(|cell| cell.turn(&place, root, Side::There, Side::Base));
+            for cell in cells {
+                cell.turn(&place, root, Side::There, Side::Base);
+            }
             place.check_in("base", None).unwrap().hash
         } else {
-            cells.iter().for_each(|cell| cell.turn(&place, root, Side::Nothing, Side::Base));
+            for cell in cells {
+                cell.turn(&place, root, Side::Nothing, Side::Base);
+            }
             place.check_in("base", None).unwrap();
             let there = place.dir.path().join("there");
             let there = Checkout::open(&place.repository, &there, None, Some(&ann())).unwrap();
-            cells.iter().for_each(|cell| cell.turn(&place, there.root(), Side::Base, Side::There));
+            for cell in cells {
+                cell.turn(&place, there.root(), Side::Base, Side::There);
+            }
             check_in(&there, "there", Some("side")).unwrap().hash
         };
-        cells.iter().for_each(|cell| cell.turn(&place, root, Side::Base, Side::Here));
+        for cell in cells {
+            cell.turn(&place, root, Side::Base, Side::Here);
+        }
         if is_saved {
             place.check_in("here", None).unwrap();
         }

@@ -15,7 +15,8 @@ pub fn files_below(root: &Path) -> BTreeMap<String, String> {
             let meta = path.symlink_metadata().unwrap();
             if name.starts_with(".fslckout") {
                 continue;
-            } else if meta.is_symlink() {
+            }
+            if meta.is_symlink() {
                 found.insert(name, format!("-> {}", fs::read_link(&path).unwrap().display()));
             } else if meta.is_dir() {
                 folders.push(path);
