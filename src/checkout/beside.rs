@@ -5,7 +5,6 @@ use rusqlite::Connection;
 
 use super::open::Checkout;
 use crate::error::Result;
-use crate::merge::{Owner, Plan};
 use crate::name::TreePath;
 use crate::repo::store::has_table;
 
@@ -24,17 +23,16 @@ impl Checkout {
     }
 }
 
-/// Notes what a plan puts beside.
-pub(super) fn note_beside(db: &Connection, plan: &Plan) -> Result<()> {
-    if plan.backups().next().is_none() {
-        return Ok(());
-    }
-    db.execute_batch(
-        "CREATE TABLE IF NOT EXISTS ocx_beside(path TEXT PRIMARY KEY, theirs INT) WITHOUT ROWID",
-    )?;
-    let mut put = db.prepare("REPLACE INTO ocx_beside VALUES(?1, ?2)")?;
-    for backup in plan.backups() {
-        put.execute((backup.path.as_str(), backup.of == Owner::There))?;
+/// Notes files that are put beside others, and whether they are the other side's.
+pub(super) fn note_beside<'a>(
+    db: &Connection,
+    files: impl IntoIterator<Item = (&'a TreePath, bool)>,
+) -> Result<()> {
+    for (path, theirs) in files {
+        db.execute_batch(
+            "CREATE TABLE IF NOT EXISTS ocx_beside(path TEXT PRIMARY KEY, theirs INT) WITHOUT ROWID",
+        )?;
+        db.execute("REPLACE INTO ocx_beside VALUES(?1, ?2)", (path.as_str(), theirs))?;
     }
     Ok(())
 }

@@ -8,10 +8,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use super::entry::{FileKind, Stamp, kind};
+use super::entry::{FileKind, Stamp, id, kind};
 use super::root::{FOLDER, Tree};
 use super::temp::{Temp, lock, remove_leftovers};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::name::{Hash, TreePath};
 
@@ -117,7 +117,10 @@ impl Tree {
         }
         if new.is_some() && matches!(self.lies(path.as_str())?, Lies::Folder) {
             // Whatever was in it has gone.
-            remove_empty(folder.as_fd(), name).map_err(io)?;
+            remove_empty(folder.as_fd(), name, stands()).map_err(|e| match e {
+                Errno::BUSY => stands_there(path),
+                e => io(e),
+            })?;
         }
         let before = stamp(folder.as_fd(), name);
         if !self.is_at(path, old)? {
@@ -153,11 +156,11 @@ impl Tree {
 
     /// Removes the folders above `path` that nothing is in any more. The folder in which this process stands stays.
     pub(crate) fn remove_empty_folders(&self, path: &TreePath) {
-        let stands = rustix::fs::stat(".").ok().map(|stat| (stat.st_dev, stat.st_ino));
+        let stands = stands();
         for (at, _) in path.as_str().rmatch_indices('/') {
             let Ok((folder, name)) = self.open_folder_of(&path.as_str()[..at]) else { return };
             let stat = rustix::fs::statat(folder.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok();
-            if stat.map(|stat| (stat.st_dev, stat.st_ino)) == stands
+            if stat.map(|stat| id(&stat)) == stands
                 || rustix::fs::unlinkat(folder.as_fd(), name, AtFlags::REMOVEDIR).is_err()
             {
                 return;
@@ -232,14 +235,27 @@ fn take_away(folder: BorrowedFd<'_>, name: &str, before: Option<(u64, u64, i64)>
     Ok(false)
 }
 
-/// Removes a folder in which there are only folders.
-fn remove_empty(folder: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
+/// The folder in which this process stands.
+fn stands() -> Option<(u64, u64)> {
+    rustix::fs::stat(".").ok().map(|stat| id(&stat))
+}
+
+fn stands_there(path: &TreePath) -> Error {
+    let what = format!("this process stands in the folder `{}`, where a file will come", path.shown());
+    Error::new(Kind::Exists, what).with_hint("Leave the folder first.")
+}
+
+/// Removes a folder in which there are only folders, unless the process stands in one.
+fn remove_empty(folder: BorrowedFd<'_>, name: &str, stands: Option<(u64, u64)>) -> Result<(), Errno> {
     let flags = FOLDER | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let inner: OwnedFd = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+    if Some(id(&rustix::fs::fstat(&inner)?)) == stands {
+        return Err(Errno::BUSY);
+    }
     for item in Dir::read_from(&inner)?.flatten() {
         let below = item.file_name().to_string_lossy().into_owned();
         if !matches!(&*below, "." | "..") {
-            remove_empty(inner.as_fd(), &below)?;
+            remove_empty(inner.as_fd(), &below, stands)?;
         }
     }
     rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)

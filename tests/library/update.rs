@@ -266,6 +266,15 @@ fn k10_the_folder_in_which_the_caller_stands_stays() {
     let next = ocx(&["update", "trunk"]);
     assert!(next.status.success(), "{next:?}");
     assert_eq!(sides.read("s/t/f"), "f\n");
+    // Nor does a file take its place.
+    sides.there("s/t", "a file\n");
+    check_in(&sides.side, "a file", None).unwrap();
+    let refused = ocx(&["update", "side"]);
+    assert!(!refused.status.success(), "{refused:?}");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("`s/t`") && said.contains("Leave the folder"), "{said}");
+    assert_eq!(sides.read("s/t/f"), "f\n");
+    assert!(sides.place.changes().is_empty());
 }
 
 #[test]

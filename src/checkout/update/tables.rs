@@ -10,7 +10,7 @@ use crate::checkout::open::{Checkout, no_parent};
 use crate::checkout::status::{How, Status};
 use crate::error::{Error, Kind, Result};
 use crate::format::artifact::FileKind;
-use crate::merge::{FileOutcome, MergeHow, Placed, Plan, Source, Step};
+use crate::merge::{FileOutcome, MergeHow, Owner, Placed, Plan, Source, Step};
 use crate::name::{Hash, TreePath};
 use crate::repo::store::{FileEntry, Files};
 
@@ -137,7 +137,7 @@ impl Checkout {
             }
         }
         self.forget_merged(db, to)?;
-        note_beside(db, plan)?;
+        note_beside(db, beside(plan))?;
         self.write_position(db, vid, to)?;
         Ok(db.execute_batch("REPLACE INTO vvar(name, value) VALUES('undo_available', 1)")?)
     }
@@ -188,7 +188,7 @@ impl Checkout {
         }
         let sql = "INSERT OR IGNORE INTO vmerge(id, merge, mhash) VALUES(?1, ?2, ?3)";
         db.execute(sql, params![id_of(how), self.rid(incoming)?, incoming.as_str()])?;
-        note_beside(db, plan)?;
+        note_beside(db, beside(plan))?;
         statistics(db, plan)
     }
 
@@ -240,6 +240,11 @@ impl Checkout {
         }
         Ok(())
     }
+}
+
+/// What a plan puts beside, and whether it is the other side's.
+fn beside(plan: &Plan) -> impl Iterator<Item = (&TreePath, bool)> {
+    plan.backups().map(|backup| (&backup.path, backup.of == Owner::There))
 }
 
 /// The paths of which two trees hold different files.

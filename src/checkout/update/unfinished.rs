@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::change::{Change, Content};
 use crate::cancel::Cancel;
+use crate::checkout::beside::note_beside;
 use crate::checkout::database::relax;
 use crate::checkout::lock::CheckoutLock;
 use crate::checkout::open::Checkout;
@@ -208,6 +209,7 @@ impl Checkout {
             return Err(changed(path));
         }
         let aside = self.free_name(path)?;
+        self.state(|db| note_beside(db, [(&aside, false)]))?;
         self.tree.move_aside(path, &aside)?;
         tracing::warn!(target: "ocx::finished", "`{}` was changed meanwhile: it is in `{}` now", path.shown(), aside.shown());
         if with.is_none() || self.tree.exchange(path, None, with)? {

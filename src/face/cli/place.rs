@@ -94,7 +94,8 @@ fn update(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<
     let dry_run = given.get_flag("dry_run");
     let updated = if dry_run { checkout.would_update(&version)? } else { checkout.update(&version)? };
     let is = if dry_run { "would be" } else { "is" };
-    Ok(listed(format!("The checkout {is} at check-in {} now.", updated.hash.short()), &updated))
+    let head = format!("The checkout {is} at check-in {} now.", updated.hash.short());
+    Ok(listed(head, &updated, dry_run))
 }
 
 fn merge(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<String> {
@@ -110,18 +111,20 @@ fn merge(given: &ArgMatches, folder: &Path, terminal: &Terminal<'_>) -> Result<S
     let merged = if dry_run { checkout.would_merge(version, how)? } else { checkout.merge(version, how)? };
     let head =
         if dry_run { "These files would change:" } else { "Merged; look at the files, test and save:" };
-    Ok(listed(head.to_owned(), &merged))
+    Ok(listed(head.to_owned(), &merged, dry_run))
 }
 
-/// What happened to each file, one file a line.
-fn listed(head: String, updated: &Updated) -> String {
+/// What happened to each file, one file a line. Below it stands why, for a conflict, and for each file of a plan.
+fn listed(head: String, updated: &Updated, is_plan: bool) -> String {
     let path = |path: &str| shown(path.as_bytes());
     let lines = updated.files.iter().map(|file| {
         let from = file.from.as_deref().map(|from| format!(" (was {})", path(from)));
         let backup = file.backup.as_deref().map(|backup| format!(" (yours is in {})", path(backup)));
         let theirs = file.theirs.as_deref().map(|theirs| format!(" (theirs is in {})", path(theirs)));
         let more = [from, backup, theirs].into_iter().flatten().collect::<String>();
-        format!("{}: {}{more}", path(&file.path), file.what)
+        let why =
+            if is_plan || file.what.is_conflict() { format!("\n    {}", file.why) } else { String::new() };
+        format!("{}: {}{more}{why}", path(&file.path), file.what)
     });
     std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n")
 }
