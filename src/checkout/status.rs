@@ -138,10 +138,7 @@ impl Checkout {
             .collect();
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         let files = with(&before, &changes, &looked);
-        let renamed = known
-            .renamed
-            .into_iter()
-            .filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
+        let renamed = known.renamed.into_iter().filter(|(new, _)| files.contains_key(new));
         let renamed = renamed.collect();
         self.refuse_case_twins(&changes, &files, &mut refused)?;
         let (left_out, included) = (walk.left_out, walk.included);

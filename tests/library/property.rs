@@ -134,6 +134,8 @@ fn put_on_disk(root: &Path, before: &Model, model: &Model) {
     for (path, node) in model.iter().filter(|(path, node)| before.get(*path) != Some(node)) {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // Plain Fossil's `mv` leaves an empty folder behind.
+        let _ = fs::remove_dir(&path);
         match node {
             Node::Link(target) => std::os::unix::fs::symlink(target, &path).unwrap(),
             Node::File(content) | Node::Executable(content) => {
