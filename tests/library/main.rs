@@ -11,6 +11,7 @@ mod end_to_end;
 mod interop;
 mod merge;
 mod property;
+mod random_merge;
 mod records;
 mod reference;
 mod status;
