@@ -134,11 +134,11 @@ impl Checkout {
             .collect();
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         let files = with(&before, &changes, &looked);
-        let renamed = known
-            .renamed
-            .into_iter()
-            .filter(|(new, old)| files.contains_key(new) && !files.contains_key(old));
-        let renamed = renamed.collect();
+        // Where the old name is a new file's, it is not known which of the two is the old one. Where it is another renamed
+        // file's, as in a swap, it is.
+        let is_left = |old: &TreePath| !files.contains_key(old) || known.renamed.contains_key(old);
+        let renamed = known.renamed.iter().filter(|(new, old)| files.contains_key(*new) && is_left(old));
+        let renamed = renamed.map(|(new, old)| (new.clone(), old.clone())).collect();
         let (left_out, included) = (walk.left_out, walk.included);
         Ok(Status { parent, changes, left_out, included, refused, files, renamed })
     }
