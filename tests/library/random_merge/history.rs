@@ -93,7 +93,8 @@ pub fn tree(root: &Path) -> Tree {
 /// The words in a content that are written once only, as `~h12~`.
 pub fn words(bytes: &[u8]) -> BTreeSet<String> {
     let parts: Vec<&[u8]> = bytes.split(|byte| *byte == b'~').collect();
-    let is_word = |part: &&&[u8]| part.len() > 1 && part.len() < 8 && part.iter().all(u8::is_ascii_alphanumeric);
+    let is_word =
+        |part: &&&[u8]| part.len() > 1 && part.len() < 8 && part.iter().all(u8::is_ascii_alphanumeric);
     parts.iter().filter(is_word).map(|part| String::from_utf8(part.to_vec()).unwrap()).collect()
 }
 
@@ -232,7 +233,8 @@ impl Editor<'_> {
 
     fn edit_line(&mut self, path: &str) {
         let bytes = fs::read(self.checkout.root().join(path)).unwrap();
-        let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        let mut lines: Vec<Vec<u8>> =
+            bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
         let end: &[u8] = if bytes.ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
         let new = [self.word().as_bytes(), end].concat();
         let at = self.random.below(lines.len() + 1);
@@ -280,7 +282,13 @@ impl History {
         let mut log = Vec::new();
         let mut counts = [0; 2];
         let mut edit = |random: &mut Random, checkout: &Checkout, side: usize, saved: bool, times: usize| {
-            let letter = if side == 1 { 's' } else if saved { 't' } else { 'u' };
+            let letter = if side == 1 {
+                's'
+            } else if saved {
+                't'
+            } else {
+                'u'
+            };
             let mut editor = Editor { random, log: &mut log, checkout, letter, count: counts[side] };
             for _ in 0..times {
                 editor.edit(saved);
@@ -289,7 +297,8 @@ impl History {
         };
         Editor { random, log: &mut Vec::new(), checkout: &place.checkout, letter: 'b', count: 0 }.base();
         check_in(&place.checkout, "base", None).unwrap();
-        let other = Checkout::open(&place.repository, &place.dir.path().join("other"), None, Some(&ann())).unwrap();
+        let other =
+            Checkout::open(&place.repository, &place.dir.path().join("other"), None, Some(&ann())).unwrap();
         let times = 1 + random.below(3);
         edit(random, &other, 1, true, times);
         let _unchanged = check_in(&other, "side", Some("side"));
@@ -302,7 +311,7 @@ impl History {
         if random.one_in(6) && trunk != side {
             for (checkout, from) in [(&place.checkout, &side), (&other, &trunk)] {
                 if checkout.merge(from.as_str(), MergeHow::Whole).is_ok() {
-                    check_in(checkout, "criss-cross", None).unwrap();
+                    let _fork = check_in(checkout, "criss-cross", None);
                 }
             }
             edit(random, &other, 1, true, 2);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::history::{Act, History, Node, Tree, all_words, words};
-use ocx::checkout::{MergeHow, Updated};
+use ocx::checkout::{FileOutcome, MergeHow, Updated};
 use ocx::error::Result;
 use ocx::merge::Versions;
 use ocx::name::Hash;
@@ -61,7 +61,8 @@ pub fn shown(outcome: &Outcome) -> Vec<String> {
             format!("{}{:?}", if *executable { "x " } else { "" }, String::from_utf8_lossy(bytes))
         }
     };
-    let paths: BTreeSet<_> = outcome.ours.keys().chain(outcome.theirs.keys()).chain(outcome.before.keys()).collect();
+    let paths: BTreeSet<_> =
+        outcome.ours.keys().chain(outcome.theirs.keys()).chain(outcome.before.keys()).collect();
     let rows = paths.into_iter().map(|path| {
         let [b, o, t] = [&outcome.before, &outcome.ours, &outcome.theirs].map(|tree| tree.get(path));
         let mark = if o == t { " " } else { "!" };
@@ -76,7 +77,13 @@ pub fn judge(history: &History, outcome: &Outcome) -> Vec<String> {
     let (ours, theirs) = (all_words(&outcome.ours), all_words(&outcome.theirs));
     if outcome.done.is_ok() {
         let lost: Vec<_> = owed.here.union(&owed.there).filter(|word| !ours.contains(*word)).collect();
-        assert!(lost.is_empty(), "OCX loses {lost:?} by {:?}: {:#?}\n{:#?}", history.act, shown(outcome), history.log);
+        assert!(
+            lost.is_empty(),
+            "OCX loses {lost:?} by {:?}: {:#?}\n{:#?}",
+            history.act,
+            shown(outcome),
+            history.log
+        );
     }
     if outcome.ours == outcome.theirs {
         return Vec::new();
@@ -109,34 +116,91 @@ pub fn judge(history: &History, outcome: &Outcome) -> Vec<String> {
     names.into_iter().collect()
 }
 
-fn refusal(said: &str) -> String {
-    said.lines().last().unwrap_or_default().chars().filter(|c| !c.is_ascii_digit()).take(60).collect()
+/// How plain Fossil refuses, by a part of what it says. It may have changed some files by then.
+const REFUSALS: &[(&str, &str)] = &[
+    ("is directory, cannot overwrite", "a folder is to become a file"),
+    ("non-dir", "a file is to become a folder"),
+    ("abort due to prior errors", "a rename or a folder is in the way"),
+    ("no such file", "a file is gone"),
+    ("for writing", "it cannot write"),
+    ("Assertion", "it crashes"),
+];
+
+fn refusal(said: &str) -> &str {
+    let known = REFUSALS.iter().find(|(part, _)| said.contains(part));
+    known.map_or(said, |(_, name)| name)
 }
 
 const MARK: &[u8] = b"<<<<<<< BEGIN MERGE";
 
-fn is_marked(node: &Node) -> bool {
-    matches!(node, Node::File { bytes, .. } if bytes.windows(MARK.len()).any(|part| part == MARK))
+fn is_marked(node: Option<&Node>) -> bool {
+    matches!(node, Some(Node::File { bytes, .. }) if bytes.windows(MARK.len()).any(|part| part == MARK))
+}
+
+fn is_same_but_for_mode(one: Option<&Node>, other: Option<&Node>) -> bool {
+    let (Some(Node::File { bytes: one, .. }), Some(Node::File { bytes: other, .. })) = (one, other) else {
+        return false;
+    };
+    one == other
+}
+
+/// Whether a file differs here because the two have it under different names.
+fn is_elsewhere(one: &Tree, other: &Tree, node: Option<&Node>) -> bool {
+    let found =
+        |tree: &Tree| tree.iter().any(|(_, has)| is_same_but_for_mode(Some(has), node) || Some(has) == node);
+    let differing = |tree: &Tree, than: &Tree| -> Tree {
+        tree.iter()
+            .filter(|(path, node)| than.get(*path) != Some(*node))
+            .map(|(p, n)| (p.clone(), n.clone()))
+            .collect()
+    };
+    node.is_some() && found(&differing(one, other)) && found(&differing(other, one))
 }
 
 fn name(outcome: &Outcome, path: &str, our: Option<&Node>, their: Option<&Node>) -> String {
-    let step = outcome.done.as_ref().ok().and_then(|done| {
-        done.files.iter().find(|file| {
-            file.path == path
-                || [&file.from, &file.backup, &file.theirs].into_iter().flatten().any(|name| name == path)
-        })
+    use FileOutcome as What;
+    let done = outcome.done.as_ref().unwrap();
+    let step = done.files.iter().find(|file| {
+        file.path == path
+            || [&file.from, &file.backup, &file.theirs].into_iter().flatten().any(|name| name == path)
     });
-    let what = step.map_or("untouched by us".to_owned(), |file| format!("{:?}", file.what));
-    let side = match (our, their) {
-        (Some(_), None) => "only ours has it",
-        (None, Some(_)) => "only plain Fossil has it",
-        (Some(our), Some(their)) => match (is_marked(our), is_marked(their)) {
-            (true, false) => "only ours is marked",
-            (false, true) => "only plain Fossil's is marked",
-            (true, true) => "both are marked, otherwise",
-            (false, false) => "other content",
-        },
-        (None, None) => "",
+    let is_beside =
+        step.is_some_and(|file| file.theirs.as_deref() == Some(path) || file.backup.as_deref() == Some(path));
+    let what = step.map(|file| file.what);
+    let (is_ours_marked, is_theirs_marked) = (is_marked(our), is_marked(their));
+    let (ours, theirs) = (&outcome.ours, &outcome.theirs);
+    let is_named_otherwise = is_elsewhere(ours, theirs, our) || is_elsewhere(ours, theirs, their);
+    let is_suffixed = ["-original", "-merge", "-baseline"].iter().any(|suffix| path.contains(suffix));
+    let text = match (what, our, their) {
+        _ if is_same_but_for_mode(our, their) => "plain Fossil takes back a change of mode",
+        (_, None, Some(_)) if is_suffixed => "plain Fossil puts ours beside, where we put theirs",
+        (_, Some(_), None) if is_beside => "plain Fossil puts nothing beside",
+        (Some(What::ConflictRemovedThere), Some(_), None) => {
+            "plain Fossil drops a file changed here, removed there"
+        }
+        (Some(What::ConflictRemovedHere), Some(_), None) => {
+            "plain Fossil drops a file removed here, changed there"
+        }
+        _ if is_theirs_marked && !is_ours_marked => "plain Fossil finds a conflict where none is",
+        _ if is_named_otherwise => "plain Fossil undoes or misses a rename",
+        (Some(What::ConflictMarked), ..) if is_ours_marked && is_theirs_marked => "the marks stand otherwise",
+        (Some(What::ConflictBothAdded), Some(_), Some(_)) => {
+            "plain Fossil takes theirs of two that were added"
+        }
+        (Some(What::ConflictUnjoinable), Some(_), Some(_)) => {
+            "plain Fossil takes theirs of two that cannot be joined"
+        }
+        _ => "",
     };
-    format!("? {what}: {side}")
+    if text.is_empty() {
+        format!(
+            "? {what:?}: ours {}{}, plain Fossil {}{}",
+            our.is_some(),
+            is_ours_marked,
+            their.is_some(),
+            is_theirs_marked
+        )
+    } else {
+        text.to_owned()
+    }
 }
