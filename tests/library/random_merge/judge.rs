@@ -124,6 +124,8 @@ const REFUSALS: &[(&str, &str)] = &[
     ("no such file", "a file is gone"),
     ("for writing", "it cannot write"),
     ("Assertion", "it crashes"),
+    ("not an ordinary file", "a folder is to become a file"),
+    ("Rolling back", "it stops in the middle and takes back"),
 ];
 
 fn refusal(said: &str) -> &str {
@@ -190,17 +192,27 @@ fn name(outcome: &Outcome, path: &str, our: Option<&Node>, their: Option<&Node>)
         (Some(What::ConflictUnjoinable), Some(_), Some(_)) => {
             "plain Fossil takes theirs of two that cannot be joined"
         }
-        _ => "",
+        (Some(What::Added), Some(_), None) => "plain Fossil misses a file that the other side added",
+        _ if is_ours_marked && !is_theirs_marked && is_glued(their) => "plain Fossil glues lines together",
+        _ if is_ours_marked && is_theirs_marked && is_glued(their) => "plain Fossil glues lines together",
+        _ if step.is_some_and(|file| file.why.contains("renamed")) => {
+            "plain Fossil undoes or misses a rename"
+        }
+        _ => return unnamed(what, our, their),
     };
-    if text.is_empty() {
-        format!(
-            "? {what:?}: ours {}{}, plain Fossil {}{}",
-            our.is_some(),
-            is_ours_marked,
-            their.is_some(),
-            is_theirs_marked
-        )
-    } else {
-        text.to_owned()
-    }
+    text.to_owned()
+}
+
+/// Whether two words stand on one line. Each line has one word.
+fn is_glued(node: Option<&Node>) -> bool {
+    matches!(node, Some(Node::File { bytes, .. }) if bytes.windows(2).any(|two| two == b"~~"))
+}
+
+fn unnamed(what: Option<FileOutcome>, our: Option<&Node>, their: Option<&Node>) -> String {
+    let looks = |node: Option<&Node>| match node {
+        None => "has nothing",
+        Some(_) if is_marked(node) => "has a marked file",
+        Some(_) => "has a file",
+    };
+    format!("? {what:?}: OCX {}, plain Fossil {}", looks(our), looks(their))
 }
