@@ -75,7 +75,7 @@ fn assert_same_changes(checkout: &Checkout, when: &str) {
     let only_named = |(_, word): &(&String, &String)| !word.contains("MERGE") && !word.contains("INTEGRATE");
     // So is a file that was added and is gone again.
     let parent = checkout.repository().store().files(&checkout.parent().unwrap()).unwrap();
-    let is_nothing = |path: &str| !parent.contains_key(path) && !checkout.root().join(path).exists();
+    let is_nothing = |path: &str| !parent.contains_key(path) && !is_file(&checkout.root().join(path));
     let theirs_only: Vec<_> = theirs
         .iter()
         .filter(only_named)
@@ -88,11 +88,15 @@ fn assert_same_changes(checkout: &Checkout, when: &str) {
     );
 }
 
+fn is_file(path: &Path) -> bool {
+    path.is_symlink() || path.is_file()
+}
+
 /// Does the same by both; returns what differs, in words.
 fn compare(seed: u64) -> Vec<String> {
     let history = History::new(&mut Random::new(seed));
     let checkout = &history.place.checkout;
-    assert_same_changes(checkout, "before");
+    assert_same_changes(checkout, &format!("before {:?}", history.log));
     let before = tree(checkout.root());
     let theirs_root = copy(&history);
     let version = history.version.as_str();
@@ -115,7 +119,7 @@ fn compare(seed: u64) -> Vec<String> {
         assert!(matches!(e.kind(), Kind::Unchanged | Kind::Exists | Kind::Invalid), "{e}\n{}", context());
         assert_eq!(outcome.ours, outcome.before, "{e}\n{}", context());
     }
-    assert_same_changes(checkout, "after");
+    assert_same_changes(checkout, &format!("after {}", context()));
     let found = judge(&history, &outcome);
     if variable("OCX_MERGE_SHOW").is_some() {
         eprintln!("{}\n{:#?}\n{outcome:#?}\n{found:#?}", context(), judge::shown(&outcome));

@@ -258,6 +258,7 @@ impl Editor<'_> {
 
     fn rename(&mut self, path: &str, files: &[String]) {
         let new = NAMES[self.random.below(NAMES.len())];
+        self.log.push(format!("  renamed with {new}"));
         if !self.checkout.root().join(new).exists() {
             self.fossil(&["mv", "--hard", path, new]);
         } else if let Some(other) = self.random.pick(files).filter(|other| other != path) {
@@ -268,7 +269,6 @@ impl Editor<'_> {
                 self.fossil(&["mv", "--hard", "t", path]);
             }
         }
-        self.log.push(format!("  renamed with {new}"));
     }
 }
 

@@ -110,7 +110,15 @@ pub fn judge(history: &History, outcome: &Outcome) -> Vec<String> {
     for path in paths {
         let (our, their) = (outcome.ours.get(path), outcome.theirs.get(path));
         if our != their {
-            names.insert(name(outcome, path, our, their));
+            let name = name(outcome, path, our, their);
+            // A file that we did not touch, where one of its names is undone.
+            let is_renaming = history.log.iter().any(|line| line.contains("renamed with"));
+            let is_untouched = name.starts_with("? None") && is_renaming;
+            names.insert(if is_untouched {
+                "plain Fossil undoes or misses a rename".to_owned()
+            } else {
+                name
+            });
         }
     }
     names.into_iter().collect()
@@ -198,9 +206,15 @@ fn name(outcome: &Outcome, path: &str, our: Option<&Node>, their: Option<&Node>)
         _ if step.is_some_and(|file| file.why.contains("renamed")) => {
             "plain Fossil undoes or misses a rename"
         }
+        (Some(What::Removed), None, Some(_)) => "plain Fossil misses a removal",
+        _ if has_bom(our) && !has_bom(their) => "plain Fossil loses a byte-order mark",
         _ => return unnamed(what, our, their),
     };
     text.to_owned()
+}
+
+fn has_bom(node: Option<&Node>) -> bool {
+    matches!(node, Some(Node::File { bytes, .. }) if bytes.starts_with("\u{feff}".as_bytes()))
 }
 
 /// Whether two words stand on one line. Each line has one word.
