@@ -75,16 +75,23 @@ fn assert_same_changes(checkout: &Checkout, when: &str) {
     let only_named = |(_, word): &(&String, &String)| !word.contains("MERGE") && !word.contains("INTEGRATE");
     // So is a file that was added and is gone again.
     let parent = checkout.repository().store().files(&checkout.parent().unwrap()).unwrap();
+    let is_saved = |path: &str| {
+        let content = std::fs::read(checkout.root().join(path));
+        content.is_ok_and(|content| parent.get(path).is_some_and(|entry| entry.hash.names(&content)))
+    };
     let is_nothing = |path: &str| !parent.contains_key(path) && !is_file(&checkout.root().join(path));
     let theirs_only: Vec<_> = theirs
         .iter()
         .filter(only_named)
-        .filter(|(path, _)| !ours.contains_key(*path) && !is_nothing(path))
+        .filter(|(path, _)| !ours.contains_key(*path) && !is_nothing(path) && !is_saved(path))
         .collect();
     let ours_only: Vec<_> = ours.iter().filter(|(path, _)| !theirs.contains_key(*path)).collect();
     assert!(
         theirs_only.is_empty() && ours_only.is_empty(),
-        "{when}: plain Fossil alone sees {theirs_only:?}, OCX alone sees {ours_only:?}"
+        "{when}: plain Fossil alone sees {theirs_only:?}, OCX alone sees {ours_only:?}, \
+         OCX: {ours:?}, plain Fossil: {theirs:?}, files: {:?}, saved: {:?}",
+        tree(checkout.root()).keys(),
+        parent.keys()
     );
 }
 

@@ -258,6 +258,9 @@ impl Editor<'_> {
 
     fn rename(&mut self, path: &str, files: &[String]) {
         let new = NAMES[self.random.below(NAMES.len())];
+        if format!("{new}/").starts_with(&format!("{path}/")) || path.starts_with(&format!("{new}/")) {
+            return;
+        }
         self.log.push(format!("  renamed with {new}"));
         if !self.checkout.root().join(new).exists() {
             self.fossil(&["mv", "--hard", path, new]);

@@ -111,13 +111,17 @@ pub fn judge(history: &History, outcome: &Outcome) -> Vec<String> {
         let (our, their) = (outcome.ours.get(path), outcome.theirs.get(path));
         if our != their {
             let name = name(outcome, path, our, their);
-            // A file that we did not touch, where one of its names is undone.
             let is_renaming = history.log.iter().any(|line| line.contains("renamed with"));
-            let is_untouched = name.starts_with("? None") && is_renaming;
-            names.insert(if is_untouched {
-                "plain Fossil undoes or misses a rename".to_owned()
-            } else {
-                name
+            names.insert(match name.split(':').next() {
+                Some("? None") if history.log.contains(&format!("u 7 {path}")) => {
+                    "plain Fossil brings back a file that was deleted here".to_owned()
+                }
+                Some("? None") if is_renaming => "plain Fossil undoes or misses a rename".to_owned(),
+                // Open: plain Fossil is right here.
+                Some("? Some(ConflictMarked)") if is_renaming => {
+                    "OCX takes a new file at a renamed file's old name for that file".to_owned()
+                }
+                _ => name,
             });
         }
     }
