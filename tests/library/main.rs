@@ -12,6 +12,7 @@ mod interop;
 mod join;
 mod merge;
 mod property;
+mod random_merge;
 mod records;
 mod reference;
 mod settings;

@@ -490,3 +490,32 @@ fn another_checkout_is_never_written_to() {
     assert_eq!(files_below(sides.place.checkout.root()), before);
     drop(nested);
 }
+
+#[test]
+fn k04_names_that_are_swapped_and_not_saved_take_the_other_sides_edits_with_them() {
+    for merge in [true, false] {
+        let place = Place::new();
+        place.write("a", "a1\na2\na3\na4\n");
+        place.write("b", "b1\nb2\nb3\nb4\n");
+        place.check_in("base", None).unwrap();
+        let other =
+            Checkout::open(&place.repository, &place.dir.path().join("other"), None, Some(&ann())).unwrap();
+        fs::write(other.root().join("a"), "a1\na2\na3\ntheirs\n").unwrap();
+        check_in(&other, "theirs", Some("side")).unwrap();
+        for [old, new] in [["a", "t"], ["b", "a"], ["t", "b"]] {
+            place.fossil(&["mv", "--hard", old, new]);
+        }
+        place.write("b", "ours\na2\na3\na4\n");
+        let done =
+            if merge { place.checkout.merge("side", MergeHow::Whole) } else { place.checkout.update("side") };
+        assert_eq!(done.unwrap().conflicts, Vec::<String>::new());
+        assert_eq!(fs::read_to_string(place.path("a")).unwrap(), "b1\nb2\nb3\nb4\n");
+        assert_eq!(fs::read_to_string(place.path("b")).unwrap(), "ours\na2\na3\ntheirs\n");
+        let made = place.check_in("swapped", None).unwrap();
+        let manifest = String::from_utf8(place.repository.store().content(&made.hash).unwrap()).unwrap();
+        let priors = manifest.lines().filter(|line| line.starts_with("F ") && line.split(' ').count() == 5);
+        assert_eq!(priors.count(), 2, "{manifest}");
+        assert_eq!(place.fossil(&["changes"]), "");
+        place.assert_whole();
+    }
+}
