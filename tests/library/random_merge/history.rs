@@ -47,7 +47,7 @@ pub enum Act {
 
 impl Act {
     /// Plain Fossil's words for it.
-    pub fn args<'a>(self, version: &'a str) -> Vec<&'a str> {
+    pub fn args(self, version: &str) -> Vec<&str> {
         match self {
             Self::Update => vec!["update", version],
             Self::Merge(MergeHow::Whole) => vec!["merge", version],

@@ -111,16 +111,17 @@ pub fn judge(history: &History, outcome: &Outcome) -> Vec<String> {
         let (our, their) = (outcome.ours.get(path), outcome.theirs.get(path));
         if our != their {
             let name = name(outcome, path, our, their);
+            let is_through_link = outcome.before.values().any(|node| match node {
+                Node::Link(target) => our.is_none() && path.ends_with(target.as_str()),
+                Node::File { .. } => false,
+            });
             let is_renaming = history.log.iter().any(|line| line.contains("renamed with"));
             names.insert(match name.split(':').next() {
                 Some("? None") if history.log.contains(&format!("u 7 {path}")) => {
                     "plain Fossil brings back a file that was deleted here".to_owned()
                 }
+                Some("? None") if is_through_link => "plain Fossil writes through a link".to_owned(),
                 Some("? None") if is_renaming => "plain Fossil undoes or misses a rename".to_owned(),
-                // Open: plain Fossil is right here.
-                Some("? Some(ConflictMarked)") if is_renaming => {
-                    "OCX takes a new file at a renamed file's old name for that file".to_owned()
-                }
                 _ => name,
             });
         }
@@ -130,6 +131,7 @@ pub fn judge(history: &History, outcome: &Outcome) -> Vec<String> {
 
 /// How plain Fossil refuses, by a part of what it says. It may have changed some files by then.
 const REFUSALS: &[(&str, &str)] = &[
+    ("cannot open", "a file is gone"),
     ("is directory, cannot overwrite", "a folder is to become a file"),
     ("non-dir", "a file is to become a folder"),
     ("abort due to prior errors", "a rename or a folder is in the way"),
