@@ -21,6 +21,14 @@ impl Checkout {
         let noted = self.state(noted)?;
         Ok(noted.into_iter().filter(|beside| self.tree.stat(&beside.path).is_ok()).collect())
     }
+
+    /// Forgets those that have gone: a later file of that name is somebody's own.
+    pub(super) fn forget_gone_beside(&self, db: &Connection) -> Result<()> {
+        for beside in noted(db)?.iter().filter(|beside| self.tree.stat(&beside.path).is_err()) {
+            db.execute("DELETE FROM ocx_beside WHERE path=?1", [beside.path.as_str()])?;
+        }
+        Ok(())
+    }
 }
 
 /// Notes files that are put beside others, and whether they are the other side's.

@@ -56,8 +56,7 @@ impl Checkout {
                 found.push(Conflicted { path: change.path.clone(), lines });
             }
         }
-        let theirs =
-            self.beside()?.into_iter().filter(|beside| beside.theirs && is_left_out(status, &beside.path));
+        let theirs = self.beside()?.into_iter().filter(|beside| beside.theirs);
         found.extend(theirs.map(|beside| Conflicted { path: beside.path, lines: Vec::new() }));
         Ok(found)
     }
@@ -83,11 +82,6 @@ impl Checkout {
         }
         Ok(false)
     }
-}
-
-/// Whether nobody asked for a file that stands beside another one.
-fn is_left_out(status: &Status, path: &TreePath) -> bool {
-    !status.files.contains_key(path)
 }
 
 /// The marks in a text: the line of each, and which it is. A binary file has none.

@@ -184,6 +184,9 @@ impl Checkout {
     /// Writes `manifest` and its companions if the setting asks for them.
     pub(super) fn write_manifest(&self, hash: &Hash) -> Result<()> {
         let wanted = ManifestFiles::of(&self.settings())?;
+        for stranger in wanted.strangers(&self.root) {
+            self.put_aside(&TreePath::parse(stranger)?)?;
+        }
         wanted.write(&self.root, self.repository.store(), hash)
     }
 
@@ -198,6 +201,7 @@ impl Checkout {
         Self::keep_removed(db, &self.removed(db)?)?;
         db.prepare_cached("DELETE FROM vmerge")?.execute([])?;
         let known = forget_known_files(db)?;
+        self.forget_gone_beside(db)?;
         let changed = changed.map(|mut changed| {
             changed.extend(known.iter());
             changed
@@ -269,7 +273,7 @@ fn not_whole(hash: &Hash) -> Error {
 /// Drops the rows of files that Fossil was told to add or to rename. Returns their paths, new and old.
 fn forget_known_files(db: &Connection) -> Result<Vec<TreePath>> {
     let mut query = db.prepare_cached(
-        "DELETE FROM vfile WHERE rid=0 OR origname!=pathname RETURNING pathname, coalesce(origname, '')",
+        "DELETE FROM vfile WHERE rid=0 OR chnged IN (3, 5) OR origname!=pathname RETURNING pathname, coalesce(origname, '')",
     )?;
     let mut rows = query.query([])?;
     let mut paths = Vec::new();

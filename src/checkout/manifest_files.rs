@@ -37,6 +37,15 @@ impl ManifestFiles {
         Ok(Self { raw: has('r'), uuid: has('u'), tags: has('t') })
     }
 
+    /// The wanted files in whose place something lies that Fossil does not write.
+    pub fn strangers(self, root: &Path) -> Vec<&'static str> {
+        let is_strange = |(name, _): &(&'static str, bool)| {
+            std::fs::read(root.join(name)).is_ok_and(|content| !is_written(name, &content))
+        };
+        let all = [(RAW, self.raw), (UUID, self.uuid), (TAGS, self.tags)];
+        all.into_iter().filter(|(_, wanted)| *wanted).filter(is_strange).map(|(name, _)| name).collect()
+    }
+
     /// Writes the wanted files into the folder `root`, which stands on the check-in `hash`.
     pub fn write(self, root: &Path, store: &Store, hash: &Hash) -> Result<()> {
         let write = |name: &str, content: &[u8]| {
@@ -63,5 +72,15 @@ impl ManifestFiles {
             }
         }
         Ok(tree)
+    }
+}
+
+/// Whether a file looks like one that Fossil writes under this name.
+fn is_written(name: &str, content: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(content) else { return false };
+    match name {
+        RAW => text.starts_with(['B', 'C', 'D', '-']) && text.contains("\nZ "),
+        UUID => text.trim_end().bytes().all(|b| b.is_ascii_hexdigit()),
+        _ => text.lines().all(|line| line.starts_with("branch ") || line.starts_with("tag ")),
     }
 }

@@ -187,7 +187,8 @@ impl Checkout {
         self.recovered
     }
 
-    /// What this checkout has finished for an earlier process that was cut short: an update, a merge or an undo.
+    /// What this checkout has finished, or taken back, for an earlier process that was cut short, in words: an update, a
+    /// merge or an undo.
     #[must_use]
     pub fn finished(&self) -> Option<String> {
         self.finished.lock().clone()

@@ -20,6 +20,7 @@ use crate::error::{Error, Kind, Result};
 use crate::merge::{MergeHow, Plan, Refusal, Trees, Versions};
 use crate::name::{Branch, Hash};
 use crate::repo::store::CheckInInfo;
+use crate::tree::ignore::Ignore;
 
 /// A plan for this checkout, and what it was made from.
 struct Planned {
@@ -61,7 +62,10 @@ impl Checkout {
         let Planned { status, trees, plan } = self.plan_update(&hash)?;
         let changes = self.changes(&plan, &trees)?;
         self.perform(&lock, "update", &changes, |db| self.tables_of_update(db, &status, &plan, &hash))?;
-        self.make_empty_dirs()?;
+        // What the new version's own setting says wrongly undoes no update.
+        if let Err(e) = self.make_empty_dirs() {
+            tracing::warn!(target: "ocx::finished", "{e}");
+        }
         self.write_manifest(&hash)?;
         Ok(Updated::by(&plan, hash))
     }
@@ -121,6 +125,7 @@ impl Checkout {
     }
 
     fn plan_update(&self, to: &Hash) -> Result<Planned> {
+        self.settings().empty_dirs()?;
         let status = self.status()?;
         let versions = Versions { base: status.parent, there: *to };
         self.plan(status, versions)
@@ -140,10 +145,14 @@ impl Checkout {
         if let Some(refusal) = plan.refusals.first() {
             return Err(in_the_way(refusal));
         }
-        plan.settle(|wanted| match wanted.here.and_then(|path| Some((path, status.files.get(path)?))) {
-            Some((path, file)) => self.stored_content(path, file),
-            None => self.repository.store().content(wanted.hash),
-        })?;
+        let binary = Ignore::parse(&self.settings().value("binary-glob")?.unwrap_or_default());
+        plan.settle(
+            |path| !binary.matches(path.as_str()),
+            |wanted| match wanted.here.and_then(|path| Some((path, status.files.get(path)?))) {
+                Some((path, file)) => self.stored_content(path, file),
+                None => self.repository.store().content(wanted.hash),
+            },
+        )?;
         Ok(Planned { status, trees, plan })
     }
 

@@ -9,6 +9,7 @@ use super::side::{Side, Trees};
 use crate::error::{Error, Kind, Result};
 use crate::name::{Hash, TreePath};
 use crate::repo::store::{FileEntry, Store};
+use crate::tree::ignore::Ignore;
 
 /// Two check-ins merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +52,8 @@ pub fn in_memory(store: &Store, ours: &Hash, theirs: &Hash, how: MergeHow) -> Re
         ..Trees::default()
     };
     let mut plan = Plan::of(&trees);
-    plan.settle(|wanted| store.content(wanted.hash))?;
+    let binary = Ignore::parse(&store.setting("binary-glob")?.unwrap_or_default());
+    plan.settle(|path| !binary.matches(path.as_str()), |wanted| store.content(wanted.hash))?;
     let tree = plan.tree.iter().map(|(path, placed)| {
         let from = placed.here.clone().filter(|here| here != path);
         let content = plan.texts.get(path).cloned();

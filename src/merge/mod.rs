@@ -31,6 +31,7 @@ pub use base::{Versions, common_ancestor};
 pub use how::MergeHow;
 pub use memory::{Merged, MergedFile, in_memory};
 pub use outcome::FileOutcome;
+pub(crate) use place::beside;
 pub use plan::{Plan, Wanted};
 pub use renames::renames;
 pub use side::{Side, Trees};

@@ -110,6 +110,20 @@ impl Paths for BTreeSet<TreePath> {
     }
 }
 
+/// The most bytes of a file's name on a disk.
+const NAME_MAX: usize = 255;
+
+/// The path with an ending. A long name is cut, so that a disk takes it.
+pub(crate) fn beside(path: &str, ending: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let over = (name.len() + ending.len()).saturating_sub(NAME_MAX);
+    let mut end = path.len() - over.min(name.len());
+    while !path.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{ending}", &path[..end])
+}
+
 /// Finds names for what is put beside.
 pub(super) struct Names<'a> {
     trees: &'a Trees,
@@ -131,7 +145,8 @@ impl<'a> Names<'a> {
         let mut number = 0_u64;
         loop {
             let suffix = if number == 0 { String::new() } else { format!("-{number}") };
-            let name = TreePath::parse_stored(&format!("{stem}-{word}{suffix}{rest}"));
+            let name = beside(stem, &format!("-{word}{suffix}")) + rest;
+            let name = TreePath::parse_stored(&name);
             if let Some(name) = name.ok().filter(|name| self.is_free(name, folder)) {
                 self.given.insert(name.clone());
                 return name;

@@ -48,11 +48,15 @@ impl Plan {
         Self { steps, refusals, tree, texts: BTreeMap::new(), spare }
     }
 
-    /// Joins the texts that both sides changed. A file that is no text is a conflict then.
+    /// Joins the texts that both sides changed, as far as `is_text` says that they are texts. Another file is a conflict then.
     ///
     /// # Errors
     /// Those of `content`.
-    pub fn settle(&mut self, mut content: impl FnMut(Wanted<'_>) -> Result<Vec<u8>>) -> Result<()> {
+    pub fn settle(
+        &mut self,
+        is_text: impl Fn(&TreePath) -> bool,
+        mut content: impl FnMut(Wanted<'_>) -> Result<Vec<u8>>,
+    ) -> Result<()> {
         for (path, step) in &mut self.steps {
             let Source::Joined { base, here, there } = &step.source else { continue };
             if self.texts.contains_key(path) {
@@ -61,7 +65,12 @@ impl Plan {
             let base = content(Wanted { hash: base, here: None })?;
             let here = content(Wanted { hash: here, here: step.here.as_ref() })?;
             let there = content(Wanted { hash: there, here: None })?;
-            let text = match join(&base, &here, &there) {
+            let joined = if is_text(path) {
+                join(&base, &here, &there)
+            } else {
+                Joined::Not("the setting `binary-glob` says that it is no text")
+            };
+            let text = match joined {
                 Joined::Clean(text) => text,
                 Joined::Marked(text) => {
                     step.what = FileOutcome::ConflictMarked;

@@ -20,7 +20,7 @@ pub(super) fn path(text: &str) -> TreePath {
 /// The settled plan.
 pub(super) fn settled(trees: &Trees, contents: &Contents) -> Plan {
     let mut plan = Plan::of(trees);
-    plan.settle(|wanted| Ok(contents[wanted.hash].clone())).unwrap();
+    plan.settle(|_| true, |wanted| Ok(contents[wanted.hash].clone())).unwrap();
     plan
 }
 

@@ -196,10 +196,7 @@ impl Workspace {
         let made = made.map(|hash: Hash| {
             format!("check-in {hash} was made by a process that ended before it could say so")
         });
-        let finished = self.checkout.finished();
-        let finished =
-            finished.map(|act| format!("the {act} of a process that ended in the middle was finished"));
-        let all: Vec<String> = made.into_iter().chain(finished).collect();
+        let all: Vec<String> = made.into_iter().chain(self.checkout.finished()).collect();
         Ok((!all.is_empty()).then(|| all.join("; ")))
     }
 

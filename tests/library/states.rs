@@ -292,7 +292,7 @@ fn each_pair_of_states_comes_to_the_same_files_by_each_way_and_loses_nothing() {
                 looked_at += 1;
             }
             first.get_or_insert(after);
-            let told = made.place.fossil(&["changes"]);
+            let told = made.place.fossil(&["changes"]) + &made.place.fossil(&["extras", "--dotfiles"]);
             let renamed = made.place.checkout.status().unwrap().renamed;
             for (path, how) in made.place.changes() {
                 // Plain Fossil names the new path of a renamed file.

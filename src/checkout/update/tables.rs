@@ -113,16 +113,22 @@ impl Checkout {
             }
             affected.insert(path);
         }
+        let mut known = BTreeSet::new();
         for path in &affected {
-            db.prepare_cached("DELETE FROM vfile WHERE pathname=?1")?.execute([path.as_str()])?;
+            if db.prepare_cached("DELETE FROM vfile WHERE pathname=?1")?.execute([path.as_str()])? > 0 {
+                known.insert(path);
+            }
         }
         db.prepare_cached("UPDATE OR ROLLBACK vfile SET vid=?1, mrid=rid, mhash=NULL WHERE vid!=?1")?
             .execute([vid])?;
         let mut placed: BTreeMap<&TreePath, &TreePath> = BTreeMap::new();
-        for (path, Placed { there, .. }) in &plan.tree {
+        for (path, Placed { there, here, .. }) in &plan.tree {
             match there {
                 Some(there) => drop(placed.insert(there, path)),
-                None if affected.contains(path) => VFile::added(path).put(db, vid)?,
+                // What nobody told Fossil of stays so.
+                None if here.as_ref().is_some_and(|here| known.contains(here)) => {
+                    VFile::added(path).put(db, vid)?;
+                }
                 None => {}
             }
         }
@@ -174,7 +180,9 @@ impl Checkout {
             }
         }
         for step in plan.steps.values().filter(|step| step.result.is_some()) {
-            self.row_of_step(step, there, how, &mut taken)?.put(db, vid)?;
+            if let Some(row) = self.row_of_step(step, there, how, &mut taken)? {
+                row.put(db, vid)?;
+            }
         }
         db.execute_batch("CREATE TABLE IF NOT EXISTS ocx_told(path TEXT PRIMARY KEY) WITHOUT ROWID")?;
         for (path, mut row) in taken {
@@ -192,35 +200,35 @@ impl Checkout {
         statistics(db, plan)
     }
 
-    /// The row of a file that a merge has touched. It takes the rows of its old places from `taken`.
+    /// The row of a file that a merge has touched. It takes the rows of its old places from `taken`. A file that nobody
+    /// told Fossil of, and that the other side does not have, has none.
     fn row_of_step(
         &self,
         step: &Step,
         there: &Files,
         how: MergeHow,
         taken: &mut BTreeMap<TreePath, VFile>,
-    ) -> Result<VFile> {
+    ) -> Result<Option<VFile>> {
         let theirs = step.there.as_ref().and_then(|path| there.get(path));
-        let theirs = theirs.filter(|_| !matches!(step.source, Source::Here | Source::Nothing));
         let by_integration = i64::from(how == MergeHow::Integrate) * 2;
         let own = step.here.as_ref().and_then(|here| taken.remove(here));
         // A file that was removed here has a row as well.
         let own = own.or_else(|| taken.remove(&step.path).filter(|row| row.rid != 0));
         let Some(mut row) = own else {
-            let Some(theirs) = theirs else { return Ok(VFile::added(&step.path)) };
+            let Some(theirs) = theirs else { return Ok(None) };
             let row = VFile::of(&step.path, theirs, self.rid(&theirs.hash)?);
-            return Ok(VFile { chnged: 3 + by_integration, ..row });
+            return Ok(Some(VFile { chnged: 3 + by_integration, ..row }));
         };
         let before = row.origname.take().unwrap_or_else(|| std::mem::take(&mut row.path));
         row.path = step.path.to_string();
         row.origname = Some(before).filter(|before| *before != row.path && row.rid != 0);
         row.deleted = false;
-        if let Some(theirs) = theirs {
+        if let Some(theirs) = theirs.filter(|_| !matches!(step.source, Source::Here | Source::Nothing)) {
             row.chnged = 2 + by_integration;
             row.mrid = self.rid(&theirs.hash)?;
             row.mhash = (row.mrid != row.rid).then(|| theirs.hash.to_string());
         }
-        Ok(row)
+        Ok(Some(row))
     }
 
     fn rid(&self, hash: &Hash) -> Result<i64> {
@@ -269,12 +277,11 @@ fn marked(db: &Connection) -> Result<Vec<(TreePath, bool)>> {
     Ok(paths)
 }
 
-/// Enters new files, and has Fossil look into those that changed.
+/// Has Fossil look into files that changed.
 fn tell(db: &Connection, status: &Status, vid: i64) -> Result<()> {
     for change in &status.changes {
         match change.how {
-            How::Added => VFile::added(&change.path).put(db, vid)?,
-            How::Deleted => {}
+            How::Added | How::Deleted => {}
             How::Edited | How::Mode | How::Kind => {
                 let sql = "UPDATE vfile SET mtime=0 WHERE vid=?1 AND pathname=?2";
                 db.prepare_cached(sql)?.execute(params![vid, change.path.as_str()])?;

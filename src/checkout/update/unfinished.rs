@@ -4,23 +4,33 @@
 //! as they will be. Then the files are changed, each in one step. If the process ends in between, the next call finishes.
 //! If something fails, the files and the tables are put back.
 
+use std::fs::File;
+
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 use super::change::{Change, Content};
 use crate::cancel::Cancel;
 use crate::checkout::beside::note_beside;
-use crate::checkout::database::relax;
+use crate::checkout::database::{relax, var};
 use crate::checkout::lock::CheckoutLock;
 use crate::checkout::open::Checkout;
 use crate::error::{Error, Kind, Result};
 use crate::format::FILE_MAX;
 use crate::format::artifact::FileKind;
+use crate::merge::beside;
 use crate::name::{Hash, TreePath};
 use crate::repo::store::{FileEntry, has_table};
 
 /// What is still to be done, one file a row.
 const TABLE: &str = "CREATE TABLE ocx_unfinished(path TEXT PRIMARY KEY, act TEXT, old TEXT, old_kind INT,
     new TEXT, new_kind INT, content BLOB)";
+
+/// Bytes that are kept free on the disk meanwhile, beside those of the tables and of the largest file.
+const ROOM: u64 = 256 << 10;
+
+const FREE: &str = "Free some space, and try again; nothing was done.";
 
 /// How many names are tried for what somebody wrote while an update was unfinished.
 const NAMES_MAX: u32 = 10_000;
@@ -48,8 +58,14 @@ impl Checkout {
         changes: &[Change],
         tables: impl FnOnce(&Connection) -> Result<()>,
     ) -> Result<()> {
-        self.begin(act, changes, tables)?;
+        let room = self.room(changes)?;
+        self.begin(act, changes, tables).map_err(|e| match e.kind() {
+            Kind::DiskFull => no_room(act, e),
+            _ => e,
+        })?;
         if let Err(e) = self.change_files(Unforeseen::Refuse) {
+            // What is put back finds the room that was kept for it.
+            drop(room);
             return Err(match self.put_back() {
                 Ok(()) => e,
                 Err(back) => neither(act, &e, back),
@@ -59,22 +75,54 @@ impl Checkout {
         self.state(|db| Ok(db.execute_batch("DROP TABLE ocx_unfinished")?))
     }
 
+    /// Takes the room on the disk that putting everything back may need, so that a full disk is met before anything is
+    /// done.
+    fn room(&self, changes: &[Change]) -> Result<File> {
+        let tables = self.state(|db| {
+            let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+            Ok(db.query_row(sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
+        })?;
+        let sizes = changes.iter().filter_map(|change| self.tree.stat(&change.path).ok());
+        let file = sizes.map(|entry| entry.stamp.size).max().unwrap_or(0);
+        let room = tempfile::tempfile_in(&self.root)
+            .map_err(|e| Error::io(format!("cannot write in `{}`", self.root.display()), e))?;
+        match fallocate(&room, FallocateFlags::empty(), 0, tables + file + ROOM) {
+            Err(Errno::NOSPC | Errno::DQUOT) => {
+                let what =
+                    format!("`{}` has no room for what it takes to put files back", self.root.display());
+                Err(Error::new(Kind::DiskFull, what).with_hint(FREE))
+            }
+            // A file system that cannot do this keeps no room.
+            _ => Ok(room),
+        }
+    }
+
     /// Finishes what a process that ended has begun. Returns what that was, in words.
     ///
     /// # Errors
     /// [`Kind::DiskFull`], [`Kind::Denied`]. The next call tries again.
     pub(crate) fn finish(&self, _lock: &CheckoutLock) -> Result<Option<String>> {
         let Some(act) = self.state(unfinished)? else { return Ok(None) };
-        let what = |e: Error| {
-            let text = format!("the {act} that was cut short cannot be finished: {e}");
-            Error::new(e.kind(), text).caused_by(e).with_hint("Remove the cause, and try again.")
+        if !self.state(|db| is_still_to_do(db, &act))? {
+            self.state(|db| Ok(db.execute_batch("DROP TABLE ocx_unfinished")?))?;
+            return Ok(None);
+        }
+        let done = self.remove_leftovers().and_then(|()| self.change_files(Unforeseen::MoveAside));
+        let how = match done {
+            Ok(()) => {
+                self.tree.sync_all();
+                self.state(|db| Ok(db.execute_batch("DROP TABLE ocx_unfinished")?))?;
+                "finished"
+            }
+            Err(e) => {
+                self.put_back().map_err(|back| neither(&act, &e, back))?;
+                "taken back"
+            }
         };
-        self.remove_leftovers().and_then(|()| self.change_files(Unforeseen::MoveAside)).map_err(what)?;
-        self.tree.sync_all();
-        self.state(|db| Ok(db.execute_batch("DROP TABLE ocx_unfinished")?))?;
-        tracing::warn!(target: "ocx::finished", "the {act} that was cut short is finished now");
-        *self.finished.lock() = Some(act.clone());
-        Ok(Some(act))
+        tracing::warn!(target: "ocx::finished", "the {act} that was cut short is {how} now");
+        let said = format!("the {act} of a process that ended in the middle was {how}");
+        *self.finished.lock() = Some(said.clone());
+        Ok(Some(said))
     }
 
     fn remove_leftovers(&self) -> Result<()> {
@@ -208,21 +256,30 @@ impl Checkout {
         if unforeseen == Unforeseen::Refuse {
             return Err(changed(path));
         }
-        let aside = self.free_name(path)?;
-        self.state(|db| note_beside(db, [(&aside, false)]))?;
-        self.tree.move_aside(path, &aside)?;
-        tracing::warn!(target: "ocx::finished", "`{}` was changed meanwhile: it is in `{}` now", path.shown(), aside.shown());
+        if !self.tree.is_at(path, None)? {
+            self.put_aside(path)?;
+        }
         if with.is_none() || self.tree.exchange(path, None, with)? {
             return Ok(());
         }
         Err(changed(path))
     }
 
+    /// Gives what lies at a path another name.
+    pub(in crate::checkout) fn put_aside(&self, path: &TreePath) -> Result<()> {
+        let aside = self.free_name(path)?;
+        self.state(|db| note_beside(db, [(&aside, false)]))?;
+        self.tree.move_aside(path, &aside)?;
+        let (path, aside) = (path.shown(), aside.shown());
+        tracing::warn!(target: "ocx::finished", "`{path}` was changed meanwhile: it is in `{aside}` now");
+        Ok(())
+    }
+
     /// A free path beside `path`, named as Fossil names its backups.
     fn free_name(&self, path: &TreePath) -> Result<TreePath> {
         let names = (0..NAMES_MAX).map(|n| if n == 0 { String::new() } else { format!("-{n}") });
         for end in names {
-            let name = TreePath::parse_stored(&format!("{path}-original{end}"))?;
+            let name = TreePath::parse_stored(&beside(path.as_str(), &format!("-original{end}")))?;
             if self.tree.is_at(&name, None)? {
                 return Ok(name);
             }
@@ -297,6 +354,13 @@ fn unfinished(db: &Connection) -> Result<Option<String>> {
     Ok(Some(act.unwrap_or_else(|| "update".to_owned())))
 }
 
+/// Whether nobody has done anything else by plain Fossil since: it has taken all back, say, or made a check-in.
+fn is_still_to_do(db: &Connection, act: &str) -> Result<bool> {
+    let state = if act == "undo" { "2" } else { "1" };
+    let is = |name: &str, value: &str| Ok::<_, Error>(var(db, name)?.as_deref() == Some(value));
+    Ok(has_table(db, "undo")? && is("undo_available", state)? && is("undo_cmdline", act)?)
+}
+
 /// The noted changes, by path, without their contents.
 fn noted(db: &Connection) -> Result<Vec<Change>> {
     let mut query =
@@ -321,6 +385,10 @@ fn entry(row: &Row<'_>, at: usize) -> Result<Option<FileEntry>> {
     let Some(hash) = row.get::<_, Option<String>>(at)? else { return Ok(None) };
     let kind = row.get::<_, Option<u8>>(at + 1)?.and_then(|kind| KINDS.get(usize::from(kind)).copied());
     Ok(Some(FileEntry { hash: Hash::parse(&hash)?, kind: kind.unwrap_or_default() }))
+}
+
+fn no_room(act: &str, e: Error) -> Error {
+    Error::new(Kind::DiskFull, format!("there is no room for the {act}: {e}")).caused_by(e).with_hint(FREE)
 }
 
 fn neither(act: &str, e: &Error, back: Error) -> Error {
