@@ -5,6 +5,7 @@
 
 mod change;
 mod outcome;
+mod room;
 mod tables;
 mod trees;
 mod undo;

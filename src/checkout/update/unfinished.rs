@@ -4,13 +4,10 @@
 //! as they will be. Then the files are changed, each in one step. If the process ends in between, the next call finishes.
 //! If something fails, the files and the tables are put back.
 
-use std::fs::File;
-
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
 
 use super::change::{Change, Content};
+use super::room::no_room;
 use crate::cancel::Cancel;
 use crate::checkout::beside::note_beside;
 use crate::checkout::database::{relax, var};
@@ -26,11 +23,6 @@ use crate::repo::store::{FileEntry, has_table};
 /// What is still to be done, one file a row.
 const TABLE: &str = "CREATE TABLE ocx_unfinished(path TEXT PRIMARY KEY, act TEXT, old TEXT, old_kind INT,
     new TEXT, new_kind INT, content BLOB)";
-
-/// Bytes that are kept free on the disk meanwhile, beside those of the tables and of the largest file.
-const ROOM: u64 = 256 << 10;
-
-const FREE: &str = "Free some space, and try again; nothing was done.";
 
 /// How many names are tried for what somebody wrote while an update was unfinished.
 const NAMES_MAX: u32 = 10_000;
@@ -73,28 +65,6 @@ impl Checkout {
         }
         self.tree.sync_all();
         self.state(|db| Ok(db.execute_batch("DROP TABLE ocx_unfinished")?))
-    }
-
-    /// Takes the room on the disk that putting everything back may need, so that a full disk is met before anything is
-    /// done.
-    fn room(&self, changes: &[Change]) -> Result<File> {
-        let tables = self.state(|db| {
-            let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-            Ok(db.query_row(sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
-        })?;
-        let sizes = changes.iter().filter_map(|change| self.tree.stat(&change.path).ok());
-        let file = sizes.map(|entry| entry.stamp.size).max().unwrap_or(0);
-        let room = tempfile::tempfile_in(&self.root)
-            .map_err(|e| Error::io(format!("cannot write in `{}`", self.root.display()), e))?;
-        match fallocate(&room, FallocateFlags::empty(), 0, tables + file + ROOM) {
-            Err(Errno::NOSPC | Errno::DQUOT) => {
-                let what =
-                    format!("`{}` has no room for what it takes to put files back", self.root.display());
-                Err(Error::new(Kind::DiskFull, what).with_hint(FREE))
-            }
-            // A file system that cannot do this keeps no room.
-            _ => Ok(room),
-        }
     }
 
     /// Finishes what a process that ended has begun. Returns what that was, in words.
@@ -385,10 +355,6 @@ fn entry(row: &Row<'_>, at: usize) -> Result<Option<FileEntry>> {
     let Some(hash) = row.get::<_, Option<String>>(at)? else { return Ok(None) };
     let kind = row.get::<_, Option<u8>>(at + 1)?.and_then(|kind| KINDS.get(usize::from(kind)).copied());
     Ok(Some(FileEntry { hash: Hash::parse(&hash)?, kind: kind.unwrap_or_default() }))
-}
-
-fn no_room(act: &str, e: Error) -> Error {
-    Error::new(Kind::DiskFull, format!("there is no room for the {act}: {e}")).caused_by(e).with_hint(FREE)
 }
 
 fn neither(act: &str, e: &Error, back: Error) -> Error {
