@@ -78,7 +78,9 @@ fn lacking(peer: &Peer<'_>, sent: &[Hash], private: bool) -> Result<Vec<Hash>> {
     if sent.is_empty() {
         return Ok(Vec::new());
     }
-    match peer.held_of(sent, private) {
+    let ask = || peer.held_of(sent, private);
+    // A question that got no answer is asked once more: it changes nothing there.
+    match ask().or_else(|e| if e.kind() == Kind::Unreachable { ask() } else { Err(e) }) {
         Ok(held) => Ok(sent.iter().filter(|hash| !held.contains(hash)).copied().collect()),
         // A login may be allowed to write and not to read: then there is nothing better than the server's silence.
         Err(e) if e.kind() == Kind::Denied => Ok(Vec::new()),
